@@ -1,0 +1,1 @@
+"""What people look at and type: web pages, JSON API, command line."""

@@ -1,0 +1,1 @@
+"""Recognising failures: from an exception or a returned value to a ``ToolError``."""

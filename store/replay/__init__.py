@@ -1,0 +1,1 @@
+"""Readers of recorded agent sessions, one module a format."""
