@@ -1,1 +1,7 @@
-"""The command line."""
+"""The command line: one module a command, imported only when that command is asked for."""
+
+from __future__ import annotations
+
+from .group import cli, main
+
+__all__ = ["cli", "main"]

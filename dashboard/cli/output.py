@@ -1,0 +1,77 @@
+"""What commands print: tables that align, JSON that any program reads.
+
+On a terminal a table is coloured and folded to its width; in a pipe or a file it is plain and never cut.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+
+from .errors import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console, RenderableType
+
+_UNCUT: Final = 10_000
+"""Width for a reader that is no terminal: wider than any row, so that nothing is folded or cut."""
+
+Align = Literal["left", "right"]
+
+
+def print_json(value: Any) -> None:
+    """Print *value* as indented JSON with a newline; text that UTF-8 cannot carry is escaped."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # a lone surrogate out of a recording
+        data = json.dumps(value, indent=2, allow_nan=False).encode()
+    click.echo(data)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console on standard output (or standard error) as it is at this moment."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream is not None and stream.isatty() else _UNCUT
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def is_terminal() -> bool:
+    """Return whether a person looks at standard output."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def table(
+    columns: Sequence[tuple[str, Align]], rows: Iterable[Sequence[object]], *, title: str | None = None
+) -> RenderableType:
+    """Return a table of *rows*; cells are shown as they are, control characters made visible.
+
+    Args:
+        columns: heading and alignment, from left to right.
+        rows: one sequence of cells a row; ``None`` is shown as a dash.
+        title: a line above the table.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD if is_terminal() else None,
+        pad_edge=False,
+    )
+    for heading, align in columns:
+        shown.add_column(heading, justify=align, overflow="fold", no_wrap=align == "right")
+    for row in rows:
+        shown.add_row(*(Text("-" if cell is None else one_line(str(cell))) for cell in row))
+    return shown
