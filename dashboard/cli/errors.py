@@ -25,7 +25,9 @@ PIPE_CLOSED: Final = 141
 DEBUG: Final = "changeover.debug"
 """Key in ``click.Context.meta`` that holds whether tracebacks are wanted."""
 
-_FOR_PEOPLE: Final = frozenset({"ConfigurationError", "ContractError", "FlagError", "ReplayError", "StoreError"})
+_FOR_PEOPLE: Final = frozenset(
+    {"ConfigurationError", "ContractError", "FlagError", "ReplayError", "ServeError", "StoreError"}
+)
 """Errors of ours whose message is written for people.
 
 They are told by name, not by class: importing the classes would import the store on every start.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from changeover.config import DEFAULT_STORE, ENV_STORE
 
 from .errors import DEBUG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STORE_VARIABLE: Final = "CHANGEOVER_STORE"
-DEFAULT_STORE: Final = "sqlite:///changeover.db"
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -49,9 +49,9 @@ def store_option(default: str = DEFAULT_STORE) -> Callable[[_F], _F]:
             "--store",
             "store_url",
             metavar="URL",
-            envvar=STORE_VARIABLE,
+            envvar=ENV_STORE,
             default=default,
-            help=f"The store, a SQLAlchemy URL.  [env: {STORE_VARIABLE}; default: {default}]",
+            help=f"The store, a SQLAlchemy URL.  [env: {ENV_STORE}; default: {default}]",
         )
         return with_store(debug_option(function))
 
