@@ -55,8 +55,12 @@ class Spool:
         # Reentrant, because a finalizer or a signal handler may call a wrapped tool in the middle of an append.
         self._lock = threading.RLock()
 
-    def append(self, line: bytes) -> None:
+    def append(self, line: bytes, *, beyond_bound: bool = False) -> None:
         """Write *line* (with its newline) in one piece.
+
+        Args:
+            line: one record.
+            beyond_bound: write it even when the bound is reached, as is right for the count of what was dropped.
 
         Raises:
             SpoolFull: when the bound is reached.
@@ -65,7 +69,7 @@ class Spool:
         with self._lock:
             segment = self._segment or self._begin()
             size = segment.size + len(line)
-            if size + self._elsewhere > self._max_bytes:
+            if size + self._elsewhere > self._max_bytes and not beyond_bound:
                 raise SpoolFull
             written = os.write(segment.descriptor, line)
             if written != len(line):
@@ -112,16 +116,32 @@ class Spool:
 
     def measure(self) -> None:
         """Look at the folder, since other processes write and remove segments there too."""
-        total = 0
-        try:
-            with os.scandir(self.folder) as entries:
-                for entry in entries:
-                    if entry.name.endswith(SUFFIX):
-                        total += _size(entry)
-        except FileNotFoundError:
-            total = 0
+        total = sum(self._sizes().values())
         with self._lock:
             self._elsewhere = max(0, total - (self._segment.size if self._segment else 0))
+
+    def has_foreign(self) -> bool:
+        """Return whether other processes, living or dead, have segments in the folder."""
+        names = self._sizes().keys()
+        with self._lock:
+            own = {path.name for path in self._sealed}
+            if self._segment is not None:
+                own.add(self._segment.path.name)
+        return not names <= own
+
+    def writable(self) -> bool:
+        """Return whether the folder, or the nearest one above it that exists, takes new files."""
+        folder = self.folder
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        return os.access(folder, os.W_OK | os.X_OK)
+
+    def _sizes(self) -> dict[str, int]:
+        try:
+            with os.scandir(self.folder) as entries:
+                return {entry.name: _size(entry) for entry in entries if entry.name.endswith(SUFFIX)}
+        except FileNotFoundError:
+            return {}
 
     def close(self) -> None:
         """Release the open segment for whoever drains next; an empty one is removed."""

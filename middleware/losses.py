@@ -1,0 +1,87 @@
+"""What of ours failed or was dropped: counted under a reason, logged once per reason, never raised into a tool."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from enum import StrEnum
+from typing import Final
+
+logger: Final = logging.getLogger("changeover")
+
+
+class Loss(StrEnum):
+    """Why a record, or a part of one, is missing; stored with a count, so that no gap is silent."""
+
+    SPOOL_FULL = "spool_full"
+    SPOOL_ERROR = "spool_error"
+    RUNTIME_ERROR = "runtime_error"
+    FLAG_ERROR = "flag_error"
+    ARGUMENTS_ERROR = "arguments_error"
+    CLASSIFY_ERROR = "classify_error"
+    RENDER_ERROR = "render_error"
+    SPAN_ERROR = "span_error"
+    RECORD_ERROR = "record_error"
+    HOST_QUEUE_FULL = "host_queue_full"
+    HOST_ERROR = "host_error"
+
+
+_MEANING: Final[dict[str, str]] = {
+    Loss.SPOOL_FULL: "the spool has reached its bound, calls are not recorded: is the store away?",
+    Loss.SPOOL_ERROR: "the spool's folder cannot be written, calls are not recorded: set CHANGEOVER_SPOOL",
+    Loss.RUNTIME_ERROR: "changeover could not start, tools run as if they were bare",
+    Loss.FLAG_ERROR: "no flag could be had, the last good value or the legacy payload is served",
+    Loss.ARGUMENTS_ERROR: "the arguments of a call could not be read, it is recorded without them",
+    Loss.CLASSIFY_ERROR: "a result could not be classified, the legacy result is served",
+    Loss.RENDER_ERROR: "a payload could not be rendered, the legacy result is served",
+    Loss.SPAN_ERROR: "a span could not be made, the call is not recorded",
+    Loss.RECORD_ERROR: "a call could not be recorded",
+    Loss.HOST_QUEUE_FULL: "the host's span processors are too slow, spans are kept from them (the store has them)",
+    Loss.HOST_ERROR: "the host's tracing could not be used, it does not see a span (the store has it)",
+}
+
+
+class Losses:
+    """Counters of one process, kept until they are written down."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._said: set[str] = set()
+        # Reentrant, because a finalizer that runs in here may count a loss itself.
+        self._lock = threading.RLock()
+
+    def count(self, reason: str, n: int = 1, *, fault: BaseException | None = None) -> None:
+        """Add *n* to *reason*; the first time, say so in the log.
+
+        Only the type of *fault* is logged, since its text may hold a value; its traceback appears at level DEBUG.
+        """
+        with self._lock:
+            self._counts[reason] = self._counts.get(reason, 0) + n
+            if reason in self._said:
+                return
+            self._said.add(reason)
+        kind = f" ({type(fault).__name__})" if fault is not None else ""
+        logger.warning("%s%s; counted under %r and not said again", _MEANING.get(reason, reason), kind, str(reason))
+        logger.debug("the first fault under %r", str(reason), exc_info=fault)
+
+    def take(self) -> dict[str, int]:
+        """Return what was counted since the last call, and begin again at zero."""
+        with self._lock:
+            taken, self._counts = self._counts, {}
+        return taken
+
+    def put_back(self, counts: dict[str, int]) -> None:
+        """Add *counts* again, because they could not be written down."""
+        with self._lock:
+            for reason, n in counts.items():
+                self._counts[reason] = self._counts.get(reason, 0) + n
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything was counted that is not written down yet."""
+        return bool(self._counts)
+
+    def forget_parent(self) -> None:
+        """Begin at zero in a forked child: the parent writes its own counts down."""
+        self._lock = threading.RLock()
+        self._counts = {}

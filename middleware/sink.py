@@ -1,0 +1,72 @@
+"""The one place where the middleware reaches the store: late, and behind a gate that a fork waits for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_FORK_WAIT_SECONDS: Final = 10.0
+
+
+class _ImportGate:
+    """Keeps a fork from happening in the middle of our imports.
+
+    The child of such a fork inherits half-made modules whose import locks belong to a thread it does not have, and
+    would wait for them forever.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held = False
+        os.register_at_fork(before=self._close, after_in_parent=self._reopen, after_in_child=self._renew)
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Hold forks back for the block."""
+        with self._lock:
+            yield
+
+    def _close(self) -> None:
+        self._held = self._lock.acquire(timeout=_FORK_WAIT_SECONDS)
+
+    def _reopen(self) -> None:
+        if self._held:
+            self._held = False
+            self._lock.release()
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._held = False
+
+
+gate: Final = _ImportGate()
+
+
+class StoreSink:
+    """A connection to the store at *url*; the schema is created or upgraded when it is opened."""
+
+    def __init__(self, url: str) -> None:
+        with gate.passing():
+            from changeover.store.drain import drain, drain_segment
+            from changeover.store.engine import open_store
+        self._drain = drain
+        self._drain_segment = drain_segment
+        self._store: Any = open_store(url)
+
+    def drain_segment(self, path: Path) -> None:
+        """Commit one closed segment of this process and remove it."""
+        self._drain_segment(path, self._store)
+
+    def adopt(self, spool: Path) -> None:
+        """Commit what dead processes left in *spool*."""
+        self._drain(spool, self._store)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._store.close()
