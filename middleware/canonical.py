@@ -30,9 +30,10 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from enum import Enum
+from itertools import islice
 from json.encoder import encode_basestring
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
@@ -40,6 +41,8 @@ from .numerals import decimal_text, float_text, integer_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_T = TypeVar("_T")
 
 MAX_DEPTH: Final = 200
 MAX_NODES: Final = 250_000
@@ -188,14 +191,18 @@ class _Writer:
             self._inside.discard(id(value))
 
     def _array(self, items: Iterable[Any], kind: type, depth: int) -> str:
-        texts = [self.text(item, depth + 1) for item in items]
+        texts = [self.text(item, depth + 1) for item in self._bounded(items)]
         if issubclass(kind, AbstractSet):
             texts.sort()
         return f"[{','.join(texts)}]"
 
     def _object(self, pairs: Iterable[tuple[Any, Any]], depth: int) -> str:
-        rows = sorted((*self._key(key, depth), self.text(item, depth + 1)) for key, item in pairs)
+        rows = sorted((*self._key(key, depth), self.text(item, depth + 1)) for key, item in self._bounded(pairs))
         return f"{{{','.join([f'{shown}:{text}' for _, _, shown, text in rows])}}}"
+
+    def _bounded(self, items: Iterable[_T]) -> Iterable[_T]:
+        """Return at most one item more than may be written: a class may call itself a sequence and never end."""
+        return islice(items, max(self._left, 0) + 1)
 
     def _key(self, key: Any, depth: int) -> tuple[int, str, str]:
         """Return where a key stands among the others, and its text: strings first, by code point, as orjson sorts."""
@@ -234,7 +241,7 @@ def _pairs(value: Any, kind: type) -> Iterable[tuple[Any, Any]] | None:
         return None
     fields = _fields(value, kind)
     if fields is None and issubclass(kind, Mapping):
-        return list(value.items())
+        return value.items()
     return fields
 
 
