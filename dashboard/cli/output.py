@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
@@ -14,14 +15,15 @@ import click
 from .errors import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from rich.console import Console, RenderableType
 
 _UNCUT: Final = 10_000
 """Width for a reader that is no terminal: wider than any row, so that nothing is folded or cut."""
 
-Align = Literal["left", "right"]
+Columns = Sequence[tuple[str, Literal["left", "right"]]]
+"""Heading and alignment of each column, from left to right."""
 
 
 def print_json(value: Any) -> None:
@@ -48,9 +50,7 @@ def is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def table(
-    columns: Sequence[tuple[str, Align]], rows: Iterable[Sequence[object]], *, title: str | None = None
-) -> RenderableType:
+def table(columns: Columns, rows: Iterable[Sequence[object]], *, title: str | None = None) -> RenderableType:
     """Return a table of *rows*; cells are shown as they are, control characters made visible.
 
     Args:
