@@ -1,1 +1,1 @@
-"""The main job on one machine: real tools, a scripted agent, two phases and a flip."""
+"""The demo: real tools over a real database and a real HTTP service, called by a scripted agent."""
