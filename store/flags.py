@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from changeover.rollout import Flag
 from changeover.semconv import Stage
 from sqlalchemy import select
 
+from .clock import moment
 from .errors import FlagError
 from .interning import tool_id
 from .sql import insert, take_turns
@@ -19,6 +19,8 @@ from .tables import flag, flag_change, tool
 from .text import clean, clean_name
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sqlalchemy import Connection, Row
 
     from .engine import Store
@@ -106,7 +108,7 @@ def set_flag(
         after = _after(before, new_stage, new_rollout)
         change = FlagChange(
             tool=name,
-            at=_moment(at := int(clock())),
+            at=moment(at := int(clock())),
             who=who,
             reason=reason,
             from_stage=before.stage,
@@ -227,7 +229,7 @@ def _flag(row: Row[Any]) -> Flag:
 def _change(row: Row[Any]) -> FlagChange:
     return FlagChange(
         tool=row.name,
-        at=_moment(row.changed_at),
+        at=moment(row.changed_at),
         who=row.who,
         reason=row.reason,
         from_stage=Stage(row.from_stage),
@@ -237,7 +239,3 @@ def _change(row: Row[Any]) -> FlagChange:
         version=row.version,
         forced=row.forced,
     )
-
-
-def _moment(nanoseconds: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=nanoseconds // 1000)
