@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-
 from changeover.contract import ContractError, ToolError
 
 from .exceptions import Classified, settle
@@ -93,7 +92,7 @@ def _as_object(value: Any) -> Mapping[str, Any] | None:
     """Return *value* when it is a JSON object, or the text of one."""
     if isinstance(value, Mapping):
         return value
-    if not isinstance(value, str) or len(value) > MAX_PARSED_CHARACTERS or not value.lstrip()[:1] == "{":
+    if not isinstance(value, str) or len(value) > MAX_PARSED_CHARACTERS or value.lstrip()[:1] != "{":
         return None
     # Only whether parsing is worth while; what the text means is decided by the parsed shape.
     if not any(telltale in value for telltale in _TELLTALES):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 if TYPE_CHECKING:
     from .error import ToolError
 
@@ -41,11 +43,11 @@ def mcp(error: ToolError) -> dict[str, Any]:
         "next_action": error.next_action.value,
     }
     if error.attempted_query is not None:
-        payload["attempted_query"] = error.attempted_query
+        payload["attempted_query"] = _plain(error.attempted_query)
     if error.partial_results:
-        payload["partial_results"] = error.partial_results
+        payload["partial_results"] = _plain(error.partial_results)
     if error.alternatives:
-        payload["alternatives"] = error.alternatives
+        payload["alternatives"] = _plain(error.alternatives)
     return payload
 
 
@@ -57,3 +59,33 @@ def render(error: ToolError, dialect: Dialect) -> dict[str, Any]:
 def wrap_success(data: Any) -> dict[str, Any]:
     """Return the success shape of the ``envelope`` dialect, so that one prompt describes both outcomes."""
     return {"ok": True, "data": data}
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* as plain JSON: whatever a tool found so far must not keep its error from being sent."""
+    try:
+        return _read_back(value)
+    except (TypeError, ValueError, RecursionError):
+        # One member is at fault, usually; the others are still worth having.
+        return [_member(item) for item in value] if isinstance(value, list) else _name(value)
+
+
+def _member(value: Any) -> Any:
+    try:
+        return _read_back(value)
+    except (TypeError, ValueError, RecursionError):
+        return _name(value)
+
+
+def _read_back(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value, default=_stand_in, option=orjson.OPT_NON_STR_KEYS))
+
+
+def _stand_in(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return list(value)
+    return _name(value)
+
+
+def _name(value: Any) -> str:
+    return f"<{type(value).__module__}.{type(value).__qualname__}>"

@@ -81,15 +81,18 @@ class ToolError(Exception):
         return mcp(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are pickled by re-calling the class with ``args``, which hold the display text, not our arguments.
-        return (_rebuild, (type(self), self._state()), {"__notes__": notes} if (notes := _notes(self)) else None)
+        # Exceptions are pickled by re-calling the class with ``args``, which hold the display text, not our arguments;
+        # a subclass may take other arguments altogether, so its constructor is not called either.
+        state = self._state()
+        others = {name: value for name, value in vars(self).items() if name not in state}
+        return (_rebuild, (type(self), state), others or None)
 
     def _state(self) -> dict[str, Any]:
         return {
             "code": self.code,
             "message": self.message,
-            "next_action": self.next_action.value,
-            "category": self.category.value,
+            "next_action": self.next_action,
+            "category": self.category,
             "context": self.context,
             "attempted_query": self.attempted_query,
             "partial_results": self.partial_results,
@@ -105,10 +108,6 @@ class ToolError(Exception):
 
 def _rebuild(cls: type[ToolError], state: Mapping[str, Any]) -> ToolError:
     return cls._from_state(state)
-
-
-def _notes(error: BaseException) -> list[str] | None:
-    return getattr(error, "__notes__", None)
 
 
 def _spec(code: str) -> CodeSpec:
@@ -128,7 +127,14 @@ def _checked_message(message: str) -> str:
             f"message has {len(message)} characters, at most {MAX_MESSAGE_CHARACTERS} are allowed: "
             "move details to context"
         )
-    return message
+    return _encodable(message)
+
+
+def _encodable(message: str) -> str:
+    """Replace half a surrogate pair, which came with the tool's data and must not keep the error from being sent."""
+    if message.isascii():
+        return message
+    return message.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _checked_next_action(spec: CodeSpec, value: NextAction | str | None) -> NextAction:
@@ -155,17 +161,18 @@ def _checked_context(context: Mapping[str, Any] | None) -> dict[str, Any] | None
         return None
     if not isinstance(context, Mapping):
         raise ContractError(f"context must be a mapping or None, not {type(context).__name__}")
-    copied = dict(context)
     try:
-        size = len(orjson.dumps(copied))
+        encoded = orjson.dumps(dict(context))
     except (TypeError, ValueError) as fault:
         raise ContractError(
             f"context must be plain JSON (strings, numbers, booleans, lists, objects): {fault}"
         ) from None
-    if size > MAX_CONTEXT_BYTES:
+    if len(encoded) > MAX_CONTEXT_BYTES:
         raise ContractError(
-            f"context takes {size} bytes as JSON, at most {MAX_CONTEXT_BYTES} are allowed: keep the facts only"
+            f"context takes {len(encoded)} bytes as JSON, at most {MAX_CONTEXT_BYTES} are allowed: keep the facts only"
         )
+    # Read back, so that what was checked is what is sent, whatever happens to the caller's objects meanwhile.
+    copied: dict[str, Any] = orjson.loads(encoded)
     return copied
 
 
