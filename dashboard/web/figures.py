@@ -1,0 +1,141 @@
+"""Every figure a page shows, as JSON-ready values: pages and ``/api/`` are made from the same ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from changeover.store.queries import changes, losses, overview, series
+from changeover.store.report import DEFINITION
+
+from .moments import from_unix
+from .words import verdict_sentences
+
+if TYPE_CHECKING:
+    from changeover.store.arms import ArmFigures
+    from changeover.store.engine import Store
+    from changeover.store.flags import FlagChange
+    from changeover.store.queries import Point, ToolSummary
+    from changeover.store.statistics import Estimate, Interval
+
+_SHOWN_COUNTS = (
+    "calls",
+    "errors",
+    "loops",
+    "futile_loops",
+    "loops_after_user",
+    "runaways",
+    "episodes",
+    "looped_episodes",
+    "recovered",
+    "unclassified",
+)
+
+
+def overview_figures(store: Store) -> dict[str, Any]:
+    """Return all tools, the one with the most loops first, and what was lost."""
+    tools = sorted(overview(store), key=lambda found: (-found.loops, -found.errors, found.tool))
+    return {"definition": DEFINITION, "tools": [tool_figures(found) for found in tools], "losses": losses(store)}
+
+
+def tool_figures(found: ToolSummary) -> dict[str, Any]:
+    """Return one tool with its arms and what the comparison of them says."""
+    return {
+        "tool": found.tool,
+        "stage": str(found.stage),
+        "rollout": found.rollout,
+        "flag_version": found.version,
+        "sessions": found.sessions,
+        "mixed_sessions": found.mixed_sessions,
+        "calls": found.calls,
+        "errors": found.errors,
+        "loops": found.loops,
+        "loop_rate": _ratio(found.loops, found.errors),
+        "runaways": found.runaways,
+        "last_seen": found.last_seen,
+        "arms": {str(arm): arm_figures(figures) for arm, figures in found.arms.items()},
+        "verdict": str(found.comparison.verdict),
+        "verdict_in_words": verdict_sentences(found.comparison, found.mixed_sessions),
+        "comparison": _comparison(found),
+    }
+
+
+def arm_figures(figures: ArmFigures) -> dict[str, Any]:
+    """Return what the sessions of one arm did; rates are ``None`` where there were no errors."""
+    rate = figures.loop_rate
+    return {
+        "sessions": figures.sessions,
+        **{name: figures.counts[name] for name in _SHOWN_COUNTS},
+        "error_sessions": figures.errors.sessions,
+        "loop_rate": None if rate is None else rate.rate,
+        "interval": None if rate is None else _pair(rate.interval),
+        "episode_loop_rate": figures.episode_loop_rate,
+    }
+
+
+def series_figures(store: Store, tool: str | None) -> dict[str, Any]:
+    """Return the points of a chart, with the flips to mark on it."""
+    found = series(store, tool)
+    return {
+        "bucket_seconds": found.bucket_seconds,
+        "points": [_point(point) for point in found.points],
+        "changes": [change_figures(change) for change in changes(store, tool)],
+    }
+
+
+def change_figures(change: FlagChange) -> dict[str, Any]:
+    """Return one flip."""
+    return {
+        "t": change.at.timestamp(),
+        "at": change.at,
+        "tool": change.tool,
+        "who": change.who,
+        "reason": change.reason,
+        "from_stage": str(change.from_stage),
+        "from_rollout": change.from_rollout,
+        "to_stage": str(change.to_stage),
+        "to_rollout": change.to_rollout,
+        "version": change.version,
+        "forced": change.forced,
+    }
+
+
+def _point(point: Point) -> dict[str, Any]:
+    return {
+        "t": point.t,
+        "at": from_unix(point.t),
+        "arm": str(point.arm),
+        "calls": point.calls,
+        "errors": point.errors,
+        "loops": point.loops,
+        "loop_rate": _ratio(point.loops, point.errors),
+        "runaways": point.runaways,
+    }
+
+
+def _comparison(found: ToolSummary) -> dict[str, Any]:
+    comparison = found.comparison
+    between = comparison.difference
+    return {
+        "measure": "episode_loop_rate",
+        "legacy": _estimate(comparison.legacy),
+        "structured": _estimate(comparison.structured),
+        "difference": None if between is None else between.value,
+        "interval": None if between is None else _pair(between.interval),
+        "smallest_effect": comparison.smallest_effect,
+        "missing_sessions": dict(comparison.missing_sessions),
+    }
+
+
+def _estimate(found: Estimate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    interval = _pair(found.interval)
+    return {"rate": found.rate, "interval": interval, "sessions": found.sessions, "episodes": found.cases}
+
+
+def _ratio(hits: int, cases: int) -> float | None:
+    return hits / cases if cases else None
+
+
+def _pair(interval: Interval) -> list[float]:
+    return [interval.low, interval.high]
