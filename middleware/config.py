@@ -25,7 +25,7 @@ ENV_SERVICE: Final = "CHANGEOVER_SERVICE"
 """The ``service.name`` on every record; ``OTEL_SERVICE_NAME`` when unset, else ``unknown_service``."""
 
 ENV_ENABLED: Final = "CHANGEOVER_ENABLED"
-"""``false`` turns everything of ours off: wrapped tools run as if they were bare. ``true`` by default."""
+"""``false`` turns recording off, and with it everything of ours: wrapped tools run as if they were bare."""
 
 ENV_OTEL_SERVICE: Final = "OTEL_SERVICE_NAME"
 """OpenTelemetry's own variable, honoured so that one name serves both."""
@@ -59,8 +59,8 @@ class Config:
         store: database URL; the path of a SQLite file is absolute, so that a later ``chdir`` changes nothing.
         service: the ``service.name`` of every record.
         spool: folder of the spool.
-        enabled: whether anything of ours happens at all.
-        recording: whether calls are recorded; flags still decide what is served when they are not.
+        recording: whether calls are recorded. A process that does not record serves the legacy payload whatever the
+            flags say: what leaves no evidence is no changeover.
         spool_bytes: how large the spool's folder may grow while the store is away; what comes beyond is dropped and
             counted.
         segment_bytes: size at which a process begins a new segment.
@@ -72,7 +72,6 @@ class Config:
     store: str
     service: str
     spool: Path
-    enabled: bool = True
     recording: bool = True
     spool_bytes: int = 256 * _MEBIBYTE
     segment_bytes: int = 4 * _MEBIBYTE
@@ -87,7 +86,6 @@ class Config:
         store: str | None = None,
         service: str | None = None,
         spool: str | os.PathLike[str] | None = None,
-        enabled: bool | None = None,
         recording: bool | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> Self:
@@ -100,13 +98,11 @@ class Config:
         """
         url = _store(store if store is not None else _env(environ, ENV_STORE) or DEFAULT_STORE)
         folder = spool if spool is not None else _env(environ, ENV_SPOOL)
-        on = _flag("enabled", enabled) if enabled is not None else _word(environ, ENV_ENABLED, default=True)
         return cls(
             store=url,
             service=_service(service, environ),
             spool=spool_for(url) if folder is None else _folder(folder),
-            enabled=on,
-            recording=on and (recording is None or _flag("recording", recording)),
+            recording=_word(environ, ENV_ENABLED, default=True) if recording is None else _flag("recording", recording),
         )
 
 

@@ -80,15 +80,19 @@ class Drainer:
         if self._thread is not None or self._threadless:
             return
         with self._turn:
-            if self._thread is not None or self._stopping:
-                return
-            thread = threading.Thread(target=self._run, name="changeover-drain", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:
-                self._threadless = True
-            else:
-                self._thread = thread
+            if not self._stopping:
+                self._start_once()
+
+    def _start_once(self) -> None:
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._run, name="changeover-drain", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._threadless = True
+        else:
+            self._thread = thread
 
     def flush(self, timeout: float) -> bool:
         """Return whether everything that was recorded before the call is committed within *timeout* seconds."""

@@ -16,9 +16,11 @@ class Loss(StrEnum):
     SPOOL_FULL = "spool_full"
     SPOOL_ERROR = "spool_error"
     RUNTIME_ERROR = "runtime_error"
-    FLAG_ERROR = "flag_error"
+    FLAG_LOAD = "flag_load_failed"
+    FLAG_LOOKUP = "flag_lookup_failed"
     ARGUMENTS_ERROR = "arguments_error"
     CLASSIFY_ERROR = "classify_error"
+    RULE_ERROR = "rule_error"
     RENDER_ERROR = "render_error"
     SPAN_ERROR = "span_error"
     RECORD_ERROR = "record_error"
@@ -30,9 +32,11 @@ _MEANING: Final[dict[str, str]] = {
     Loss.SPOOL_FULL: "the spool has reached its bound, calls are not recorded: is the store away?",
     Loss.SPOOL_ERROR: "the spool's folder cannot be written, calls are not recorded: set CHANGEOVER_SPOOL",
     Loss.RUNTIME_ERROR: "changeover could not start, tools run as if they were bare",
-    Loss.FLAG_ERROR: "no flag could be had, the last good value or the legacy payload is served",
+    Loss.FLAG_LOAD: "the flags could not be read, the last good ones or the legacy payload are served",
+    Loss.FLAG_LOOKUP: "a session's arm could not be looked up, it gets the legacy payload",
     Loss.ARGUMENTS_ERROR: "the arguments of a call could not be read, it is recorded without them",
     Loss.CLASSIFY_ERROR: "a result could not be classified, the legacy result is served",
+    Loss.RULE_ERROR: "a rule of a tool raised or answered nonsense and was passed over",
     Loss.RENDER_ERROR: "a payload could not be rendered, the legacy result is served",
     Loss.SPAN_ERROR: "a span could not be made, the call is not recorded",
     Loss.RECORD_ERROR: "a call could not be recorded",

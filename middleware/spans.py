@@ -47,7 +47,7 @@ class LightSpan(Span):
         trace_id: int,
         parent: SpanContext | None,
         flags: int,
-        state: TraceState = _NO_STATE,
+        state: TraceState | None = None,
         *,
         host: bool = False,
     ) -> None:
@@ -56,7 +56,7 @@ class LightSpan(Span):
         self.span_id = ids.span_id()
         self.parent = parent
         self.flags = flags
-        self.state = state
+        self.state = _NO_STATE if state is None else state
         self.host = host
         self.start_ns = time.time_ns()
         self.end_ns: int | None = None
@@ -128,7 +128,9 @@ class LightSpan(Span):
 def parent_of(span: Span) -> SpanContext | None:
     """Return the context of *span* if it can be a parent, whatever kind of span the host put there."""
     context = span.get_span_context()
-    return context if isinstance(context, SpanContext) and context.is_valid else None
+    # A foreign kind of span may hand out anything.
+    known: object = context
+    return context if isinstance(known, SpanContext) and context.is_valid else None
 
 
 def span_name(tool: str) -> str:

@@ -93,9 +93,11 @@ class Spool:
         replacement = self._open()
         with self._lock:
             self._seal()
-            unneeded, self._segment = (replacement, self._segment) if self._segment else (None, replacement)
-        if unneeded is not None:
-            _release(unneeded)
+            present = self._segment
+            if present is None:
+                self._segment = replacement
+        if present is not None:
+            _release(replacement)
 
     def sealed(self) -> list[Path]:
         """Return this process's closed segments that were not drained yet, oldest first."""
