@@ -42,8 +42,9 @@ def mcp(error: ToolError) -> dict[str, Any]:
         "code": error.code,
         "next_action": error.next_action.value,
     }
-    if error.attempted_query is not None:
-        payload["attempted_query"] = _plain(error.attempted_query)
+    query = None if error.attempted_query is None else _plain(error.attempted_query)
+    if query is not None:
+        payload["attempted_query"] = query
     if error.partial_results:
         payload["partial_results"] = _plain(error.partial_results)
     if error.alternatives:
