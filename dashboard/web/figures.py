@@ -54,7 +54,7 @@ def tool_figures(found: ToolSummary) -> dict[str, Any]:
         "last_seen": found.last_seen,
         "arms": {str(arm): arm_figures(figures) for arm, figures in found.arms.items()},
         "verdict": str(found.comparison.verdict),
-        "verdict_in_words": verdict_sentences(found.comparison, found.mixed_sessions),
+        "verdict_in_words": verdict_sentences(found),
         "comparison": _comparison(found),
     }
 

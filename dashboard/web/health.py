@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from changeover.store.errors import StoreError
 from changeover.store.schema import current_revision, head_revision
+from changeover.store.tables import call
 from flask import Blueprint
-from sqlalchemy import text
+from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from .access import is_signed_in
@@ -37,5 +38,5 @@ def healthz() -> ResponseReturnValue:
 
 def _look() -> dict[str, Any]:
     with store().read() as connection:
-        connection.execute(text("SELECT 1"))
+        connection.execute(select(call.c.id).limit(1))
     return {"store": "readable", "revision": current_revision(store()), "head": head_revision()}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8321
 THREADS = 8
+_LAST_PORT = 65_535
 
 
 class ServeError(Exception):
@@ -85,11 +86,11 @@ def address(host: str, port: int) -> str:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= _LAST_PORT:
+        raise ServeError(f"port {port} does not exist: use one from 0 to {_LAST_PORT}")
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as fault:
         raise ServeError(
             f"cannot listen on {host}, port {port}: {fault.strerror or fault}. Choose another with --port"
         ) from None
-    except OverflowError:
-        raise ServeError(f"port {port} does not exist: use one from 0 to 65535") from None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from changeover.semconv import Arm
 from changeover.store.verdict import Verdict
 
 from .formats import percent
 
 if TYPE_CHECKING:
+    from changeover.store.queries import ToolSummary
     from changeover.store.statistics import Difference, Estimate
     from changeover.store.verdict import Comparison
 
@@ -17,14 +19,26 @@ DESCRIPTIVE = (
     "hours, under a partial rollout, tell what the payload did."
 )
 
+NOTHING_TO_COMPARE = (
+    "No session has read the structured payload yet, so there is nothing to compare: a shadow shows whether the "
+    "payload is right, never whether it helps."
+)
 
-def verdict_sentences(comparison: Comparison, mixed_sessions: int) -> list[str]:
+
+def verdict_sentences(found: ToolSummary) -> list[str]:
     """Return what the figures say, how many sessions stand behind it, and what it cannot say."""
+    comparison = found.comparison
+    if not found.arms[Arm.STRUCTURED].sessions:
+        return [NOTHING_TO_COMPARE, _behind(comparison)]
     sentences = [*_finding(comparison), _behind(comparison)]
-    if mixed_sessions:
-        saw = "session saw" if mixed_sessions == 1 else "sessions saw"
-        sentences.append(f"{mixed_sessions:,} {saw} both arms and stand outside of the comparison.")
+    if found.mixed_sessions:
+        sentences.append(f"Left out because they saw both arms: {counted(found.mixed_sessions, 'session')}.")
     return [*sentences, DESCRIPTIVE]
+
+
+def counted(number: int, thing: str) -> str:
+    """Return ``1 session`` or ``1,204 sessions``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _finding(comparison: Comparison) -> list[str]:
@@ -50,7 +64,8 @@ def _points(between: Difference) -> str:
 
 def _behind(comparison: Comparison) -> str:
     parts = [
-        f"{found.sessions if found else 0:,} sessions ({found.cases if found else 0:,} episodes) in the {arm} arm"
+        f"{counted(found.sessions if found else 0, 'session')} with an error "
+        f"({counted(found.cases if found else 0, 'episode')}) in the {arm} arm"
         for arm, found in (("legacy", comparison.legacy), ("structured", comparison.structured))
     ]
-    return f"n, sessions with an error: {', '.join(parts)}."
+    return f"n: {', '.join(parts)}."

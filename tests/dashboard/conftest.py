@@ -255,7 +255,8 @@ def find_chromium() -> str | None:
     return own if Path(own).exists() else None
 
 
-@pytest.fixture(scope="session")
+# Playwright keeps an event loop running in this thread while it is open, so it is closed before other modules' tests.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A real Chromium without a window; where none is found the test is skipped, but fails in CI."""
     try:
@@ -296,3 +297,18 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     yield visit
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def take_picture(open_page: Callable[..., Page]) -> Callable[..., Path]:
+    """Take a picture of a page as people see it: ``take_picture(url, path, height=…, color_scheme="dark")``."""
+
+    def take(url: str, path: Path, *, width: int = 1360, height: int = 900, **options: Any) -> Path:
+        page = open_page(url, viewport={"width": width, "height": height}, device_scale_factor=2, **options)
+        page.locator(".uplot canvas").wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.complaints == []  # type: ignore[attr-defined]
+        page.screenshot(path=path)
+        return path
+
+    return take

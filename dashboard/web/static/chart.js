@@ -9,13 +9,14 @@ const frame = document.querySelector("[data-series]");
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 const ARMS = ["legacy", "dual", "structured"];
 const HEIGHT = 290;
+const FEWEST_STEPS = 10;
 let plot = null;
 let shown = "";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const percent = (share) => `${(share * 100).toFixed(1)} %`;
 
-// "5 loops / 40 errors" is n: a rate without it says nothing.
+// A rate without its n says nothing.
 const inWords = (loops, errors) => (errors ? `${percent(loops / errors)}  (${loops} of ${errors} errors)` : "no errors");
 
 // Flips shortly before the first or after the last call belong into the picture; one that is years away from replayed
@@ -27,7 +28,10 @@ function window_(series) {
   const margin = Math.max(3 * step, (last - first) * 0.15);
   const near = series.changes.filter((change) => change.t > first - margin && change.t < last + margin);
   const times = near.map((change) => change.t);
-  return { from: Math.min(first, ...times), to: Math.max(last, ...times) + step / 4, near };
+  const from = Math.min(first, ...times);
+  const to = Math.max(last, ...times) + step / 4;
+  const spare = Math.max(0, FEWEST_STEPS * step - (to - from)) / 2;
+  return { from: from - spare, to: to + spare, near };
 }
 
 // One column a bucket; a point stands at the middle of its bucket.

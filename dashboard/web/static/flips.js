@@ -27,6 +27,7 @@ export function markFlips(chart, changes, { named }) {
     flip.style.left = `${left}px`;
     const label = document.createElement("span");
     label.textContent = text(change, named);
+    label.style.maxWidth = `${Math.max(left, over.clientWidth - left) - 8}px`;
     flip.append(label);
     over.append(flip);
     const width = label.offsetWidth + 10;

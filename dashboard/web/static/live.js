@@ -61,6 +61,8 @@ async function refresh() {
   if (answer.status === 503) return say("The store cannot be read; trying again", "away");
   if (!answer.ok) return say(`The dashboard answered ${answer.status}; trying again`, "away");
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // The empty page and the full one have nothing in common to replace.
+  if (Boolean(document.getElementById("empty")) !== Boolean(page.getElementById("empty"))) return location.reload();
   const paused = update(page);
   say(paused ? "Live, open rows held still" : "Live", paused ? "paused" : "");
   document.dispatchEvent(new Event("changeover:refreshed"));

@@ -16,6 +16,7 @@ export function bucketText(middle, step) {
 export function tickTexts(ticks, step) {
   let day = "";
   return ticks.map((tick) => {
+    if (tick % 1) return "";
     const text = iso(tick);
     const date = text.slice(0, 10);
     const clock = step >= 86400 ? "" : text.slice(11, step < 60 ? 19 : 16);
