@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .calls import LEGACY_STANDS
 from .kinds import is_opaque_awaitable
+from .losses import Loss
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -26,22 +27,26 @@ def followed(tool: Tool, call: Call, result: Any) -> Any:
     """
     if type(result) in _PLAIN:
         return tool.returned(call, result)
-    if _is_future(result):
-        call.leave()
-        result.add_done_callback(lambda future: _settled(tool, call, future))
-        return result
-    if is_opaque_awaitable(result):
-        call.leave()
-        return _awaited(tool, call, result)
+    try:
+        if _is_future(type(result)):
+            call.leave()
+            result.add_done_callback(lambda future: _settled(tool, call, future))
+            return result
+        if is_opaque_awaitable(type(result)):
+            call.leave()
+            return _awaited(tool, call, result)
+    except Exception as fault:  # noqa: BLE001 - the boundary: the result is handed back as it is
+        call.runtime.fault(Loss.RECORD_ERROR, fault)
     return tool.returned(call, result)
 
 
-def _is_future(result: Any) -> bool:
-    if asyncio.isfuture(result):
+def _is_future(kind: type) -> bool:
+    # The type is asked, never the value, which may answer anything or raise: https://docs.python.org/3/library/asyncio-future.html#asyncio.isfuture
+    if hasattr(kind, "_asyncio_future_blocking"):
         return True
     # A future of a thread pool can only exist when its module was imported.
     futures = sys.modules.get("concurrent.futures")
-    return futures is not None and isinstance(result, futures.Future)
+    return futures is not None and issubclass(kind, futures.Future)
 
 
 def _settled(tool: Tool, call: Call, future: Any) -> None:
@@ -56,7 +61,7 @@ def _settled(tool: Tool, call: Call, future: Any) -> None:
         else:
             tool.returned(call, future.result())
     except Exception as fault:  # noqa: BLE001 - the boundary: a callback that raises disturbs the host's loop
-        call.runtime.fault("record_error", fault)
+        call.runtime.fault(Loss.RECORD_ERROR, fault)
 
 
 async def _awaited(tool: Tool, call: Call, pending: Awaitable[Any]) -> Any:

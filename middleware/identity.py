@@ -31,8 +31,8 @@ def dressed(wrapper: types.FunctionType, tool: Callable[..., Any]) -> types.Func
         if hasattr(tool, name):
             setattr(copy, name, getattr(tool, name))
     if not hasattr(tool, "__name__"):
-        copy.__name__ = getattr(inner, "__name__", None) or type(tool).__name__
-        copy.__qualname__ = getattr(inner, "__qualname__", None) or type(tool).__qualname__
+        named = inner if isinstance(tool, functools.partial) and hasattr(inner, "__name__") else type(tool)
+        copy.__name__, copy.__qualname__ = named.__name__, named.__qualname__
     return copy
 
 

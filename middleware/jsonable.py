@@ -19,7 +19,7 @@ def json_bytes(value: Any) -> bytes:
     """Return *value* as JSON; never raises for what the value is.
 
     Sets become lists, NaN and infinity become ``null``, integers beyond 64 bits become text, and what is no data
-    becomes ``{"unserializable": "<type>"}``, since the ``repr`` of an object may hold anything.
+    becomes its type's name, ``"<module.Type>"``, since the ``repr`` of an object may hold anything.
     """
     try:
         return orjson.dumps(value)
@@ -63,5 +63,5 @@ def _key(key: object) -> str:
     return orjson.dumps(key).decode() if key is None or isinstance(key, bool | int | float) else type_name(key)
 
 
-def _opaque(value: object) -> dict[str, str]:
-    return {"unserializable": type_name(value)}
+def _opaque(value: object) -> str:
+    return f"<{type_name(value)}>"

@@ -39,10 +39,9 @@ def is_generator_based_coroutine(tool: Callable[..., Any]) -> bool:
     return bool(getattr(code, "co_flags", 0) & inspect.CO_ITERABLE_COROUTINE)
 
 
-def is_opaque_awaitable(value: object) -> bool:
-    """Return whether awaiting is all that can be done with *value*: a coroutine, a step of an async generator.
+def is_opaque_awaitable(kind: type) -> bool:
+    """Return whether awaiting is all that can be done with a value of this type: a coroutine, a generator's step.
 
     An object of a class may have more to it (``session.get(url)`` can be awaited *or* entered), so it is none.
     """
-    kind = type(value)
     return hasattr(kind, "__await__") and not kind.__flags__ & _HEAP_TYPE

@@ -91,13 +91,16 @@ class Spool:
             if self._segment is None or self._segment.size == 0:
                 return
         replacement = self._open()
+        if not self._replaced(replacement):
+            _release(replacement)
+
+    def _replaced(self, replacement: _Segment) -> bool:
         with self._lock:
             self._seal()
-            present = self._segment
-            if present is None:
-                self._segment = replacement
-        if present is not None:
-            _release(replacement)
+            if self._segment is not None:
+                return False
+            self._segment = replacement
+            return True
 
     def sealed(self) -> list[Path]:
         """Return this process's closed segments that were not drained yet, oldest first."""

@@ -52,6 +52,7 @@ def _function(fn: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
             try:
                 answer = failed(call, error)
             except fault:
+                call.abandon()
                 answer = stands
             if answer is stands:
                 raise
@@ -59,6 +60,7 @@ def _function(fn: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
         try:
             return finished(tool, call, result)
         except fault:
+            call.abandon()
             return result
 
     return call_tool
@@ -81,6 +83,7 @@ def _coroutine(fn: Callable[..., Coroutine[Any, Any, Any]], tool: Tool) -> Calla
             try:
                 answer = failed(call, error)
             except fault:
+                call.abandon()
                 answer = stands
             if answer is stands:
                 raise
@@ -88,6 +91,7 @@ def _coroutine(fn: Callable[..., Coroutine[Any, Any, Any]], tool: Tool) -> Calla
         try:
             return returned(call, result)
         except fault:
+            call.abandon()
             return result
 
     return call_tool
