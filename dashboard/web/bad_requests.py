@@ -28,6 +28,9 @@ _TITLES = {
 }
 _METHOD_HINT = "This address does not answer to {method}. Pages are read with GET; only forms are sent with POST."
 
+_READ_LATER = "Recording goes on meanwhile; this page comes back by itself."
+_SEND_AGAIN = "Nothing was changed: go back and send the form again."
+
 
 def register(app: Flask) -> None:
     """Answer every failure of *app* in our own words."""
@@ -55,8 +58,7 @@ def _lost_place(error: CursorError) -> ResponseReturnValue:
 def _store_away(error: Exception) -> ResponseReturnValue:
     _log.warning("the store cannot be read: %s", error)
     cause = str(error.orig) if isinstance(error, DBAPIError) else str(error)
-    message = f"{_one_line(cause)}. Recording goes on meanwhile; this page comes back by itself."
-    answer = _answer(503, message)
+    answer = _answer(503, f"{_one_line(cause)}. {_READ_LATER if request.method == 'GET' else _SEND_AGAIN}")
     answer.headers["Retry-After"] = str(RETRY_SECONDS)
     return answer
 

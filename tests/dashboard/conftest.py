@@ -19,6 +19,7 @@ from changeover.dashboard.web.app import create_app
 from changeover.store.engine import Store, open_store
 from changeover.store.flags import set_flag
 from changeover.store.ingest import ingest
+from werkzeug.serving import make_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from flask.testing import FlaskClient
     from playwright.sync_api import Browser, Page
+    from werkzeug.serving import BaseWSGIServer
 
 NOW = datetime(2025, 3, 14, 12, 0, tzinfo=UTC)
 FLIPPED = NOW - timedelta(minutes=75)
@@ -225,22 +227,22 @@ def app_over(store: Store, **options: Any) -> Flask:
 @pytest.fixture
 def serve_app() -> Iterator[Callable[..., str]]:
     """Serve a store's dashboard on a free port of this machine and give its address."""
-    from waitress import create_server
-
-    running: list[tuple[Any, threading.Thread]] = []
+    running: list[tuple[BaseWSGIServer, threading.Thread]] = []
 
     def start(store: Store, **options: Any) -> str:
-        server = create_server(app_over(store, **options), host="127.0.0.1", port=0, threads=4)
-        thread = threading.Thread(target=server.run, daemon=True)
+        server = make_server("127.0.0.1", 0, app_over(store, **options), threaded=True)
+        # A request that is still being answered at the end keeps the store in use: it is waited for.
+        server.daemon_threads = False  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         running.append((server, thread))
-        return f"http://127.0.0.1:{server.effective_port}"
+        return f"http://127.0.0.1:{server.port}"
 
     yield start
     for server, thread in running:
-        server.close()
-        server.task_dispatcher.shutdown()
-        thread.join(timeout=5)
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def find_chromium() -> str | None:

@@ -150,6 +150,23 @@ def test_a_flip_by_the_form_shows_in_badge_and_history(
     assert page.complaints == []
 
 
+def test_a_refused_form_keeps_what_was_typed_and_the_page_stays_live(
+    busy_store: Store, serve_app: Callable[..., str], open_page: Callable[..., Page], record: Callable[..., Any]
+):
+    page = open_page(serve_app(busy_store, refresh_seconds=1) + "/tool?name=get_inventory")
+    page.get_by_label("Stage").select_option("cutover")
+    page.get_by_label("Reason").fill("   ")
+    page.get_by_role("button", name="Flip").click()
+    page.get_by_text("say why").wait_for()
+    calls = page.locator("#compare tr", has=page.get_by_role("rowheader", name="Calls", exact=True))
+    before = int(calls.locator("td").first.inner_text())
+    ingest(busy_store, [record("get_inventory", session="late")])
+    calls.get_by_text(str(before + 1), exact=True).wait_for()
+
+    assert page.get_by_label("Stage").input_value() == "cutover"
+    assert page.locator("#live").inner_text() == "Live"
+
+
 def test_roll_back_takes_a_reason_and_one_click(
     busy_store: Store, serve_app: Callable[..., str], open_page: Callable[..., Page]
 ):
@@ -200,10 +217,10 @@ def test_figures_refresh_while_scroll_open_rows_and_typed_text_stay(
     opened = row.get_attribute("id")
     page.evaluate("window.scrollTo(0, 900)")
     scrolled = page.evaluate("window.scrollY")
-    calls = page.locator("#compare tr", has_text="Calls").locator("td").first
-    before = calls.inner_text()
+    calls = page.locator("#compare tr", has=page.get_by_role("rowheader", name="Calls", exact=True))
+    before = int(calls.locator("td").first.inner_text())
     ingest(busy_store, [record("search_orders", session=f"late-{n}", order=n) for n in range(3)])
-    page.locator("#compare tr", has_text="Calls").get_by_text(str(int(before) + 3), exact=True).wait_for()
+    calls.get_by_text(str(before + 3), exact=True).wait_for()
 
     assert page.get_by_label("Reason").first.input_value() == "half a sente"
     assert page.locator(f"#{opened}").get_attribute("open") is not None

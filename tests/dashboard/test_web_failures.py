@@ -121,6 +121,8 @@ def test_a_store_that_is_locked_for_long_gives_the_flip_a_503(busy_store: Store,
 
     assert locked.status_code == 503
     assert "another process has been writing for too long" in locked.text
+    assert "Nothing was changed: go back and send the form again" in locked.text
+    assert "http-equiv" not in locked.text
     assert read_meanwhile.status_code == 200
     assert freed.status_code == 303
 

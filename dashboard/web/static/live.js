@@ -3,6 +3,8 @@
 
 const seconds = Number(document.body.dataset.refreshSeconds);
 const status = document.getElementById("live");
+// A refused form stands at the address that it was sent to, which answers to nothing else.
+const address = document.body.dataset.page ?? location.href;
 const known = new Map();
 
 export function onRefresh(listener) {
@@ -56,7 +58,7 @@ function update(page) {
 }
 
 async function refresh() {
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+  const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store" });
   if (answer.status === 401 || answer.redirected) return say("Signed out: reload the page", "away");
   if (answer.status === 503) return say("The store cannot be read; trying again", "away");
   if (!answer.ok) return say(`The dashboard answered ${answer.status}; trying again`, "away");
