@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Final
@@ -85,6 +86,9 @@ class Drainer:
 
     def _start_once(self) -> None:
         if self._thread is not None:
+            return
+        if sys.is_finalizing():  # a thread that is started now never runs, and whoever starts it may wait for it
+            self._threadless = True
             return
         thread = threading.Thread(target=self._run, name="changeover-drain", daemon=True)
         try:

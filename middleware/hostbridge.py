@@ -6,6 +6,7 @@ nothing of the SDK is imported for a host without one.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import deque
@@ -179,6 +180,9 @@ class HostBridge:
     def _start(self) -> None:
         with self._starting:
             if self._thread is not None or self._threadless:
+                return
+            if sys.is_finalizing():
+                self._threadless = True
                 return
             thread = threading.Thread(target=self._run, name="changeover-host", daemon=True)
             try:

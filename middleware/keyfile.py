@@ -33,8 +33,7 @@ def digest_key(spool: Path) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    text = path.read_text(encoding="ascii").strip()
-    key = bytes.fromhex(text)
+    key = bytes.fromhex(path.read_bytes().decode().strip())
     if len(key) != KEY_BYTES:
         raise ValueError(f"{path} holds no key of {KEY_BYTES} bytes: remove it, and digests begin afresh")
     return key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from enum import StrEnum
 from typing import Final
@@ -61,7 +62,7 @@ class Losses:
         """
         with self._lock:
             self._counts[reason] = self._counts.get(reason, 0) + n
-            if reason in self._said:
+            if reason in self._said or sys.is_finalizing():  # by then nobody listens any more
                 return
             self._said.add(reason)
         kind = f" ({type(fault).__name__})" if fault is not None else ""

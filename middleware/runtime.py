@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from .config import Config, ConfigurationError
-from .flags import FlagBoard
+from .flags import Decision, FlagBoard
 from .hostbridge import HostBridge
 from .keyfile import KEY_BYTES, digest_key
 from .losses import Loss, Losses
 from .quiet import quiet
 from .recorder import Recorder
-from .sink import gate
+from .semconv import Arm, Reason, Stage
+from .sink import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .flags import FlagSource
     from .rollout import Flag
-    from .semconv import Arm
 
 _REPLACE_SECONDS: Final = 5.0
 
@@ -53,12 +55,18 @@ class Runtime:
         self.on = config is not None and config.recording
         if config is None or not config.recording:
             return
-        _warm_up()
+        if not sys.is_finalizing():
+            with suppress(Exception):  # whoever needs the store tries again, and says what is wrong
+                warm_up(config.store)
         self.service = config.service
         self.payload_bytes = config.payload_bytes
         self.key = self._key(config)
         self.recorder = Recorder(config, losses)
-        self.flags = FlagBoard(lambda: _QuietSource(config.store), on_fault=losses.count)
+        self.flags: FlagBoard | NoFlags
+        if sys.is_finalizing():
+            self.flags = NoFlags()
+        else:
+            self.flags = FlagBoard(lambda: _QuietSource(config.store), on_fault=losses.count)
         self.bridge = HostBridge(lambda reason, fault: losses.count(reason, fault=fault))
 
     def fault(self, reason: str, fault: BaseException) -> None:
@@ -98,14 +106,15 @@ class Runtime:
             return os.urandom(KEY_BYTES)
 
 
-def _warm_up() -> None:
-    """Import the store's side in the first call, once, rather than let that call go without its flags.
+class NoFlags:
+    """Stands in for the flags in a process that is going down, where no thread can be started to read them."""
 
-    The flags may hold a call up for a quarter of a second, which is enough for a database and too little for importing
-    its driver.
-    """
-    with gate.passing():
-        import changeover.store.flag_source  # noqa: F401
+    def decide(self, _tool: str, _session: str | None) -> Decision:
+        """Return what nobody needs a flag for: the legacy payload."""
+        return Decision(Arm.LEGACY, Stage.SHADOW, Reason.ERROR, 0)
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
 
 class _QuietSource:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+
+from .config import sqlite_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,13 +51,38 @@ class _ImportGate:
 gate: Final = _ImportGate()
 
 
+def warm_up(url: str) -> None:
+    """Import the store's side and the driver of the database at *url*, without connecting.
+
+    The first call does it, once, rather than go without its flags: they may hold a call up for a quarter of a second,
+    which is enough for a database and too little for importing its driver.
+    """
+    with gate.passing():
+        for module in ("changeover.store.drain", "changeover.store.flag_source", "changeover.store.schema"):
+            import_module(module)
+        from sqlalchemy import create_engine
+
+        create_engine(url).dispose()
+
+
+def _import_migrations(url: str) -> None:
+    """Import what creates the schema, for a store that most likely has none yet."""
+    file = sqlite_file(url)
+    if file is None or not file.exists():
+        with gate.passing():
+            for module in ("alembic.command", "alembic.config"):
+                import_module(module)
+
+
 class StoreSink:
     """A connection to the store at *url*; the schema is created or upgraded when it is opened."""
 
     def __init__(self, url: str) -> None:
-        with gate.passing():
-            from changeover.store.drain import drain, drain_segment
-            from changeover.store.engine import open_store
+        warm_up(url)
+        _import_migrations(url)
+        from changeover.store.drain import drain, drain_segment
+        from changeover.store.engine import open_store
+
         self._drain = drain
         self._drain_segment = drain_segment
         self._store: Any = open_store(url)

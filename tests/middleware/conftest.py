@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import changeover
 import pytest
 from changeover import runtime
+from changeover.store.drain import drain
 from changeover.store.engine import open_store
 from changeover.store.flags import set_flag
 
@@ -58,7 +59,7 @@ class Recording:
 
     def rows(self, columns: str = "outcome", table: str = "call") -> list[tuple[Any, ...]]:
         assert changeover.flush(20)
-        return stored(self.folder / "calls.db", columns, table)
+        return _stored(self.folder / "calls.db", columns, table)
 
     def flag(self, tool: str, stage: str = "cutover", rollout: float = 100.0) -> None:
         with open_store(self.url) as store:
@@ -94,27 +95,48 @@ def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recor
     changeover.configure(recording=False)
 
 
-def stored(file: Path, columns: str = "outcome", table: str = "call") -> list[tuple[Any, ...]]:
+@dataclass
+class Process:
+    """Processes of their own, with ``calls.db`` in *folder* as their store."""
+
+    folder: Path
+
+    def run(self, code: str, *, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "CHANGEOVER_STORE": self.url}
+        script = self.folder / "script.py"
+        script.write_text(code)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", str(script)],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+        assert done.returncode == expect, done.stderr
+        return done
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.folder / 'calls.db'}"
+
+    def stored(self, columns: str = "outcome", table: str = "call", file: str = "calls.db") -> list[tuple[Any, ...]]:
+        return _stored(self.folder / file, columns, table)
+
+    def taken_in(self) -> list[tuple[Any, ...]]:
+        """Take in what dead processes left, as every start does, and return the outcome of every call."""
+        with open_store(self.url) as store:
+            drain(self.folder / "calls.db.spool", store)
+        return self.stored()
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Process:
+    return Process(tmp_path)
+
+
+def _stored(file: Path, columns: str, table: str) -> list[tuple[Any, ...]]:
     """Return *columns* of every row of *table*, in the order in which the rows came."""
     with closing(sqlite3.connect(file)) as connection:
         return connection.execute(f"select {columns} from {table} order by rowid").fetchall()
-
-
-def python(
-    folder: Path, code: str, *, expect: int = 0, executable: str = sys.executable
-) -> subprocess.CompletedProcess[str]:
-    """Run *code* in a process of its own, with ``calls.db`` in *folder* as its store."""
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "CHANGEOVER_STORE": f"sqlite:///{folder / 'calls.db'}"}
-    script = folder / "script.py"
-    script.write_text(code)
-    done = subprocess.run(
-        [executable, "-W", "error", str(script)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == expect, done.stderr
-    return done
