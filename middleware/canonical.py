@@ -71,7 +71,7 @@ def canonical_json(value: Any) -> bytes:
         b'{"a":[true,"1"],"b":1}'
     """
     try:
-        if _plain_nodes(value, MAX_DEPTH) >= 0:
+        if plain_nodes(value, MAX_DEPTH) >= 0:
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except Exception:  # noqa: BLE001, S110 - big integers, lone surrogates: the exact path below takes them
         pass
@@ -121,7 +121,7 @@ def type_name(value: Any) -> str:
     return f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else "object"
 
 
-def _plain_nodes(value: Any, depth: int) -> int:
+def plain_nodes(value: Any, depth: int) -> int:
     """Return how many values *value* holds, or -1 when the fast encoder would not give the canonical text."""
     kind = type(value)
     if kind in _SCALARS:
@@ -141,7 +141,7 @@ def _plain_nodes(value: Any, depth: int) -> int:
     total = len(value) + 1
     for item in items:
         if type(item) not in _SCALARS:
-            inner = _plain_nodes(item, depth - 1)
+            inner = plain_nodes(item, depth - 1)
             if inner < 0:
                 return -1
             total += inner
