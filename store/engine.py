@@ -15,7 +15,7 @@ from .url import check_file, parse, sqlite_path
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
     from sqlalchemy.engine import URL
@@ -24,6 +24,10 @@ BUSY_SECONDS = 30.0
 """How long a writer waits for another one before it gives up."""
 
 _WRITE = "changeover_write"
+_READING: Mapping[str, Mapping[str, Any]] = {
+    # SQLite's reads always see one moment; PostgreSQL has to be asked.
+    "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+}
 _OPEN_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
@@ -41,6 +45,7 @@ class Store:
         self.url = url
         self.engine = _create_engine(url, timeout)
         self._writing = self.engine.execution_options(**{_WRITE: True})
+        self._reading = self.engine.execution_options(**_READING.get(self.engine.dialect.name, {}))
         self._pid = os.getpid()
         _OPEN_STORES.add(self)
 
@@ -66,7 +71,7 @@ class Store:
             StoreError: when the database cannot be reached or read.
         """
         self._leave_parent()
-        with translated(self.url), self.engine.begin() as connection:
+        with translated(self.url), self._reading.begin() as connection:
             yield connection
 
     @contextmanager
@@ -143,6 +148,7 @@ _ADVICE = {
     "password authentication": "user name or password is wrong",
     "refused": "no server answers there; check host and port",
     "failed to resolve": "the host is not known; check its name",
+    "connection failed": "no server answers there; check host, port and database",
 }
 
 

@@ -77,6 +77,7 @@ def ingest(
     """
     calls, losses, rejected, duplicates = _read(records)
     rejected.update(lost)
+    known = len(calls)
     lost_at = time.time_ns() if at is None else at
     where = clean_name(process or this_process())
     losses += [LossRecord(where, reason, lost_at, count) for reason, count in rejected.items()]
@@ -84,7 +85,7 @@ def ingest(
         take_turns(connection)
         stored = _Batch(connection, calls).store() if calls else 0
         _store_losses(connection, losses)
-    return Ingested(stored, duplicates + len(calls) - stored, dict(rejected), len(losses) - len(rejected))
+    return Ingested(stored, duplicates + known - stored, dict(rejected), len(losses) - len(rejected))
 
 
 def this_process() -> str:

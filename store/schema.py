@@ -159,12 +159,12 @@ def _revision(connection: Connection, url: URL) -> str | None:
             raise StoreError(f"{where} holds other tables and is no changeover store; name an empty database")
         return None
     found = [row[0] for row in connection.execute(text("SELECT version_num FROM alembic_version"))]
-    if not found and not names & _OUR_TABLES:
-        return None
-    if len(found) == 1 and found[0] == HEAD:
-        return HEAD
-    if not names & _OUR_TABLES:
+    if not found and names == {"alembic_version"}:
+        return None  # downgraded to its very beginning
+    if not names >= _OUR_TABLES:
         raise StoreError(f"{where} holds the tables of another program; name an empty database")
+    if found == [HEAD]:
+        return HEAD
     if len(found) != 1 or found[0] not in _known_revisions():
         newest = ", ".join(found) or "none"
         raise StoreError(f"{where} was written by a newer changeover (schema {newest}); upgrade the package")

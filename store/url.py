@@ -71,5 +71,4 @@ def _check_missing(path: Path, *, create: bool) -> None:
 
 
 def _without_secret(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    return f"{scheme}{separator}…@{rest.rpartition('@')[2]}" if "@" in rest else url
+    return f"…@{url.rpartition('@')[2]}" if "@" in url else url
