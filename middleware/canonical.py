@@ -26,7 +26,7 @@ import json
 import numbers
 import pathlib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from enum import Enum
@@ -126,17 +126,11 @@ def plain_nodes(value: Any, depth: int) -> int:
     kind = type(value)
     if kind in _SCALARS:
         return 1
-    if depth == 0:
-        return -1
-    items: Iterable[Any]
-    if kind is dict:
-        for key in value:
-            if type(key) is not str:
-                return -1
-        items = value.values()
-    elif kind is list or kind is tuple:
-        items = value
-    else:
+    if kind is float:
+        # Between these bounds both encoders write the shortest decimal fraction; outside they differ in the exponent.
+        return 1 if 1e-4 <= abs(value) < 1e15 and not value.is_integer() else -1  # noqa: PLR2004
+    items = _plain_items(value, kind) if depth else None
+    if items is None:
         return -1
     total = len(value) + 1
     for item in items:
@@ -147,6 +141,16 @@ def plain_nodes(value: Any, depth: int) -> int:
             total += inner
     # Checked at every level, so that a small object which holds itself many times over cannot grow without end.
     return total if total <= MAX_NODES else -1
+
+
+def _plain_items(value: Any, kind: type) -> Iterable[Any] | None:
+    """Return the members of a plain container, or ``None`` for anything else, a dict with odd keys included."""
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                return None
+        return value.values()  # type: ignore[no-any-return]
+    return value if kind is list or kind is tuple else None
 
 
 def _mark(kind: str, detail: str = "") -> str:
@@ -165,8 +169,8 @@ class _Writer:
         if self._left < 0:
             return _mark("more")
         try:
-            known = _scalar(value)
-            return self._compound(value, depth) if known is None else known
+            write = _EXACT_SCALARS.get(type(value))
+            return self._compound(value, depth) if write is None else write(value)
         except RecursionError:
             return _mark("deep")
         except Exception:  # noqa: BLE001 - an object may raise from anything it is asked
@@ -174,8 +178,12 @@ class _Writer:
 
     def _compound(self, value: Any, depth: int) -> str:
         kind = type(value)
-        if issubclass(kind, Enum):
-            return self.text(value.value, depth)
+        if kind is not dict and kind is not list:
+            if issubclass(kind, Enum):
+                return self.text(value.value, depth)
+            scalar = _scalar(value, kind)
+            if scalar is not None:
+                return scalar
         pairs = _pairs(value, kind)
         items = _elements(value, kind) if pairs is None else pairs
         if items is None:
@@ -212,16 +220,17 @@ class _Writer:
         return (0, str.__str__(key), text) if issubclass(type(key), str) else (1, text, text)
 
 
-def _scalar(value: Any) -> str | None:  # noqa: PLR0911 - a table of types, the frequent ones first
-    if value is None:
-        return "null"
-    kind = type(value)
-    if kind is str:
-        return encode_basestring(value)
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is dict or kind is list or issubclass(kind, Enum):
-        return None
+_EXACT_SCALARS: Final[Mapping[type, Callable[[Any], str]]] = {
+    str: encode_basestring,
+    NoneType: lambda _: "null",
+    bool: lambda value: "true" if value else "false",
+    int: integer_text,
+    float: float_text,
+}
+
+
+def _scalar(value: Any, kind: type) -> str | None:
+    """Return the text of a subclass of a built-in type, by what it holds rather than by what it says, or ``None``."""
     if issubclass(kind, int):
         return integer_text(int.__index__(value))
     if issubclass(kind, float):
