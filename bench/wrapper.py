@@ -165,7 +165,7 @@ def measure(rounds: int, calls: int) -> dict[str, float]:
         for _ in range(rounds):
             for subject in everything:
                 times.setdefault(subject.name, []).append(_run(subject, runtimes, calls))
-            changeover.flush(30)
+        changeover.flush(60)
         changeover.configure(recording=False)
     return {name: statistics.median(values) for name, values in times.items()}
 
@@ -173,6 +173,7 @@ def measure(rounds: int, calls: int) -> dict[str, float]:
 def _run(subject: Subject, runtimes: _Runtimes, calls: int) -> float:
     call = subject.call
     with runtimes.set_up(subject):
+        changeover.flush(30)  # what the others left to move into the store is theirs
         gc.collect()
         began = time.perf_counter()
         for _ in range(calls):

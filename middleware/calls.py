@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext
 
+    from .flags import Decision
     from .hostbridge import Host
     from .kinds import Kind
     from .options import Options
@@ -49,6 +50,9 @@ class Tool:
         name: under which flags and records know it.
         kind: how it is called.
         options: what its owner said.
+
+    Attributes:
+        constant: the attributes that were the same for the last call, with the decision they stand under.
     """
 
     def __init__(self, fn: Callable[..., Any], name: str, kind: Kind, options: Options) -> None:
@@ -58,6 +62,7 @@ class Tool:
         self._binder = Binder(fn, options.ignore)
         self._traits = Traits(name, idempotent=options.idempotent, rules=options.rules, detect=options.detect)
         self._serving = Serving(fn, kind, wraps_success=options.wrap_success)
+        self.constant: tuple[Decision | None, dict[str, Any]] = (None, {})
         self._identity = {semconv.OPERATION_NAME: semconv.EXECUTE_TOOL, semconv.TOOL_NAME: name}
 
     def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:

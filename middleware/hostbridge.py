@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from .spans import LightSpan
 
+_SDK: Final = "opentelemetry.sdk.trace"
 _QUEUE_SPANS: Final = 8192
 _BATCH_SECONDS: Final = 0.05
 _STATUS: Final = {"ok": StatusCode.OK, "error": StatusCode.ERROR, "unset": StatusCode.UNSET}
@@ -142,6 +143,8 @@ class HostBridge:
 
     def host(self) -> Host | None:
         """Return the host's tracing as it is now: a host may configure its SDK after the first call."""
+        if _SDK not in sys.modules:
+            return None
         provider = self._find_provider()
         if provider is self._seen:
             return self._host

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_RESULT_VALUES: Final = 2_000
+_TEXT_ONLY: Final = frozenset({str})
+_SCALARS: Final = frozenset({int, float, bool, type(None)})
+_CONTAINERS: Final = frozenset({dict, list, tuple})
 
 
 class Recorded(NamedTuple):
@@ -107,17 +110,23 @@ def _within(value: Any, budget: int) -> int:
     """
     kind = type(value)
     if kind is dict:
-        for key, item in value.items():
-            budget = _within(item, budget - 1) if type(key) is str else -1
-            if budget < 0:
-                return budget
-        return budget
-    if kind is list or kind is tuple:
-        for item in value:
+        if not _TEXT_ONLY.issuperset(map(type, value)):
+            return -1
+        members = value.values()
+    elif kind is list or kind is tuple:
+        members = value
+    else:
+        members = (value,)
+    for item in members:
+        kind = type(item)
+        if kind is str:
+            budget -= 1 + len(item) // 32
+        elif kind in _SCALARS:
+            budget -= 1
+        elif kind in _CONTAINERS:
             budget = _within(item, budget - 1)
-            if budget < 0:
-                return budget
-        return budget
-    if kind is str:
-        return budget - len(value) // 32
-    return budget - 1 if value is None or kind in (int, float, bool) else -1
+        else:
+            return -1
+        if budget < 0:
+            return budget
+    return budget

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from .call import Call
     from .calls import Tool
     from .contract import ToolError
+    from .flags import Decision
     from .semconv import LegacyKind
 
 _EVENT_CHARACTERS: Final = 1024
 _NO_EVENTS: Final[tuple[dict[str, Any], ...]] = ()
+_TEXT: Final[dict[Outcome | Arm, str]] = {word: word.value for word in (*Outcome, *Arm)}  # `.value` is a slow property
 
 
 @dataclass(slots=True)
@@ -86,22 +88,15 @@ def record_failure(tool: Tool, call: Call, failure: Failure) -> None:
 
 
 def _attributes(tool: Tool, call: Call, outcome: Outcome, served: Arm) -> dict[str, Any]:
-    decision = call.decision
-    attributes: dict[str, Any] = {
-        semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
-        semconv.TOOL_NAME: tool.name,
-        semconv.STAGE: decision.stage.value,
-        semconv.ARM: decision.arm.value,
-        semconv.FLAG_VERSION: decision.version,
-        semconv.FLAG_REASON: decision.reason.value,
-        semconv.CONTRACT_VERSION: CONTRACT_VERSION,
-        semconv.DIALECT: tool.options.dialect.value,
-        semconv.ARGS_KIND: call.args_kind,
-        semconv.OUTCOME: outcome.value,
-        semconv.SERVED: served.value,
-        semconv.SEQUENCE: call.sequence,
-        semconv.SOURCE: semconv.LIVE,
-    }
+    decided, constant = tool.constant
+    if decided is not call.decision:
+        constant = _constant(tool, call.decision)
+        tool.constant = (call.decision, constant)
+    attributes = constant.copy()
+    attributes[semconv.OUTCOME] = _TEXT[outcome]
+    attributes[semconv.SERVED] = _TEXT[served]
+    attributes[semconv.SEQUENCE] = call.sequence
+    attributes[semconv.ARGS_KIND] = call.args_kind
     if call.args_digest is not None:
         attributes[semconv.ARGS_DIGEST] = call.args_digest
     session = call.session
@@ -114,6 +109,21 @@ def _attributes(tool: Tool, call: Call, outcome: Outcome, served: Arm) -> dict[s
         if session.current_user_turn is not None:
             attributes[semconv.USER_TURN] = session.current_user_turn
     return attributes
+
+
+def _constant(tool: Tool, decision: Decision) -> dict[str, Any]:
+    """Return what is the same for all calls of a tool under one decision, which a session sees again and again."""
+    return {
+        semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
+        semconv.TOOL_NAME: tool.name,
+        semconv.STAGE: decision.stage.value,
+        semconv.ARM: decision.arm.value,
+        semconv.FLAG_VERSION: decision.version,
+        semconv.FLAG_REASON: decision.reason.value,
+        semconv.CONTRACT_VERSION: CONTRACT_VERSION,
+        semconv.DIALECT: tool.options.dialect.value,
+        semconv.SOURCE: semconv.LIVE,
+    }
 
 
 def _error_attributes(failure: Failure) -> dict[str, Any]:
