@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from changeover.semconv import Arm
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select, true
 
 from .statistics import Estimate, Moments, estimate
 from .tables import COUNTS, session_tool, tool
@@ -100,18 +100,17 @@ def tool_figures(connection: Connection, only: str | None = None) -> dict[str, T
 def _per_arm(only: str | None) -> Select[Any]:
     session = _per_session(only)
     columns = session.c
-    unmixed = case((columns.arms_seen == 1, 1), else_=0)
     return (
         select(
             tool.c.name,
             columns.arm,
             func.count().label("sessions"),
             func.sum(_SHARES // columns.arms_seen).label("shares"),
-            func.sum(case((columns.arms_seen > 1, _SHARES // columns.arms_seen), else_=0)).label("mixed_shares"),
+            func.sum(_SHARES // columns.arms_seen).filter(columns.arms_seen > 1).label("mixed_shares"),
             func.max(columns.last_at).label("last_at"),
             *(func.sum(columns[name]).label(name) for name in COUNTS),
-            *_moments("errors", columns.errors, columns.loops),
-            *_moments("episodes", columns.episodes * unmixed, columns.looped_episodes * unmixed),
+            *_moments("errors", columns.errors, columns.loops, true()),
+            *_moments("episodes", columns.episodes, columns.looped_episodes, columns.arms_seen == 1),
         )
         .join(tool, tool.c.id == columns.tool_id)
         .group_by(tool.c.name, columns.arm)
@@ -134,21 +133,22 @@ def _per_session(only: str | None) -> Any:
     return query.subquery("per_session")
 
 
-def _moments(prefix: str, cases: Any, hits: Any) -> list[Any]:
-    return [
-        func.sum(case((cases > 0, 1), else_=0)).label(f"{prefix}_sessions"),
-        func.sum(cases).label(f"{prefix}_cases"),
-        func.sum(hits).label(f"{prefix}_hits"),
-        func.sum(cases * cases).label(f"{prefix}_cases_squared"),
-        func.sum(cases * hits).label(f"{prefix}_products"),
-        func.sum(hits * hits).label(f"{prefix}_hits_squared"),
-    ]
+def _moments(prefix: str, cases: Any, hits: Any, entered: Any) -> list[Any]:
+    sums = {
+        "sessions": func.count(),
+        "cases": func.sum(cases),
+        "hits": func.sum(hits),
+        "cases_squared": func.sum(cases * cases),
+        "products": func.sum(cases * hits),
+        "hits_squared": func.sum(hits * hits),
+    }
+    return [total.filter(entered, cases > 0).label(f"{prefix}_{name}") for name, total in sums.items()]
 
 
 def _figures(rows: list[Row[Any]]) -> ToolFigures:
     return ToolFigures(
         sessions=sum(int(row.shares) for row in rows) // _SHARES,
-        mixed_sessions=sum(int(row.mixed_shares) for row in rows) // _SHARES,
+        mixed_sessions=sum(int(row.mixed_shares or 0) for row in rows) // _SHARES,
         arms={Arm(row.arm): _arm(row) for row in rows},
     )
 
@@ -165,4 +165,4 @@ def _arm(row: Row[Any]) -> ArmFigures:
 
 
 def _taken(values: Mapping[str, Any], prefix: str) -> Moments:
-    return Moments(**{name: int(values[f"{prefix}_{name}"]) for name in Moments.__dataclass_fields__})
+    return Moments(**{name: int(values[f"{prefix}_{name}"] or 0) for name in Moments.__dataclass_fields__})

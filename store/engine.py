@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another one before it gives up."""
+
+CONNECT_SECONDS = 5
+"""How long a server may take to answer at all."""
 
 _WRITE = "changeover_write"
 _READING: Mapping[str, Mapping[str, Any]] = {
@@ -139,6 +143,7 @@ _REFUSALS = (OperationalError, InterfaceError, ProgrammingError, DatabaseError)
 _ADVICE = {
     "readonly": "it cannot be written; check the permissions of the file and of its folder",
     "unable to open": "the file cannot be opened; check the permissions of the file and of its folder",
+    "lock timeout": "another process has been writing for too long; try again",
     "locked": "another process has been writing for too long; try again",
     "full": "the disk is full; make room and try again",
     "malformed": "the file is damaged; restore a copy or name another file",
@@ -148,7 +153,8 @@ _ADVICE = {
     "password authentication": "user name or password is wrong",
     "refused": "no server answers there; check host and port",
     "failed to resolve": "the host is not known; check its name",
-    "connection failed": "no server answers there; check host, port and database",
+    "is the server running": "no server answers there; check host and port",
+    "connection failed": "the server refuses the connection; check host, user and database",
 }
 
 
@@ -173,9 +179,17 @@ def _create_engine(url: URL, timeout: float) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 5})
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_SECONDS})
     except ModuleNotFoundError as error:
         raise StoreError("PostgreSQL needs a driver: pip install 'changeover[postgres]'") from error
+    event.listen(engine, "connect", partial(_prepare_postgresql, max(1, round(timeout * 1000))))
+    return engine
+
+
+def _prepare_postgresql(milliseconds: int, connection: Any, _record: Any) -> None:
+    # Not in the connection's options: the URL's own, such as a search_path, stand there.
+    connection.execute(f"SET lock_timeout = {milliseconds}")
+    connection.commit()
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:

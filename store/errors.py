@@ -7,6 +7,10 @@ class StoreError(Exception):
     """The store cannot be opened, read or written; the message is one line and says what to do."""
 
 
+class EmptyStoreError(StoreError):
+    """The database has no tables yet, and the caller did not ask for them to be made."""
+
+
 class FlagError(ValueError):
     """A flag cannot be set as asked; the message is one line for people and says what to do."""
 

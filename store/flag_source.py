@@ -9,7 +9,7 @@ from sqlalchemy import case, select
 
 from . import tables
 from .engine import Store, open_store
-from .errors import StoreError
+from .errors import EmptyStoreError, StoreError
 from .flags import list_flags
 from .text import clean_name
 from .url import parse, sqlite_path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class StoreFlagSource:
     """Reads flags and pinned arms from the store at *url*.
 
-    A SQLite file that is not there yet has no flags; one that was there and is gone is a fault.
+    A database that is not there yet, or has no tables yet, has no flags; one that was there and is gone is a fault.
 
     Args:
         url: of the store.
@@ -77,5 +77,8 @@ class StoreFlagSource:
                 return None
             raise StoreError(f"the store {path} is gone")
         if self._store is None:
-            self._store = open_store(self._url, upgrade=False, create=False, timeout=self._timeout)
+            try:
+                self._store = open_store(self._url, upgrade=False, create=False, timeout=self._timeout)
+            except EmptyStoreError:
+                return None
         return self._store

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import OperationalError
 
 from .engine import BUSY_SECONDS, translated
-from .errors import StoreError
+from .errors import EmptyStoreError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,14 +47,17 @@ def prepare(store: Store, *, upgrade_it: bool) -> None:
     """Make sure that *store* has this version's tables.
 
     Raises:
+        EmptyStoreError: when it has no tables and may not be upgraded.
         StoreError: when it is newer than the code, belongs to something else, or is older and may not be upgraded.
     """
     revision = current_revision(store)
     if revision == HEAD:
         return
     if not upgrade_it:
-        what = "has no tables yet" if revision is None else f"has the older schema {revision}"
-        raise StoreError(f"{store.url.render_as_string()} {what}; run: changeover db upgrade")
+        where = store.url.render_as_string()
+        if revision is None:
+            raise EmptyStoreError(f"{where} has no tables yet; run: changeover db upgrade")
+        raise StoreError(f"{where} has the older schema {revision}; run: changeover db upgrade")
     upgrade(store)
 
 

@@ -2,11 +2,13 @@
 
 The unit is the session, since calls inside one depend on each other. A rate is a ratio of sums over sessions; its
 variance is linearised (the delta method: W. G. Cochran, *Sampling Techniques*, 3rd ed. 1977, chapter 6; for online
-experiments A. Deng, U. Knoblich, J. Lu, *Applying the Delta Method in Metric Analytics*, KDD 2018). The variance gives
-an effective number of independent errors, corrected for few sessions by a t quantile (E. L. Korn, B. I. Graubard,
-*Survey Methodology* 24, 1998), and that number goes into Wilson's score interval (E. B. Wilson, *JASA* 22, 1927), which
-never leaves 0 to 1 and never has zero width. Two arms are compared by R. G. Newcombe's hybrid of their score intervals
-(*Statistics in Medicine* 17, 1998, method 10).
+experiments A. Deng, U. Knoblich, J. Lu, *Applying the Delta Method in Metric Analytics*, KDD 2018). Sessions of
+unequal size bend the rate towards the largest of them, which hides part of the spread: in the variance and in the
+degrees of freedom, the number of sessions is therefore L. Kish's effective one, the squared sum of sizes by the sum of
+squared sizes (*Survey Sampling*, 1965). The variance gives an effective number of independent errors, which goes with a
+t quantile (as E. L. Korn and B. I. Graubard advise for few clusters, *Survey Methodology* 24, 1998) into Wilson's score
+interval (E. B. Wilson, *JASA* 22, 1927); that one never leaves 0 to 1 and never has zero width. Two arms are compared
+by R. G. Newcombe's hybrid of their score intervals (*Statistics in Medicine* 17, 1998, method 10).
 
 These are intervals for one look. Looking again and again until one of them excludes zero finds differences where there
 are none.
@@ -107,7 +109,7 @@ def estimate(moments: Moments, level: float = LEVEL) -> Estimate | None:
     effective = effective_cases(moments)
     return Estimate(
         rate=rate,
-        interval=wilson(rate, effective, _quantile(level, moments.sessions - 1)),
+        interval=wilson(rate, effective, _quantile(level, moments)),
         sessions=moments.sessions,
         cases=moments.cases,
         effective=effective,
@@ -125,15 +127,23 @@ def difference(one: Estimate, other: Estimate) -> Difference:
 def effective_cases(moments: Moments) -> float:
     """Return how many independent cases would tell as much as these, which come in sessions.
 
-    Never more than there are cases: that calls of one session differ more than calls of two is luck. Where no session
-    tells anything of the spread (one session only, or every rate 0 or 1) each session counts as one case, as if all
-    of its calls were one.
+    Never more than there are cases: that calls of one session differ more than calls of two is luck. Where nothing is
+    told of the spread (one session only, or a rate of 0 or 1) each session counts as one case, as if all of its calls
+    were one.
     """
+    if moments.sessions == 1 or moments.hits in (0, moments.cases):
+        return float(moments.sessions)
+    weight = moments.cases * moments.cases
+    # Whole numbers up to here, so that sessions of exactly one rate have exactly no spread.
+    spread = (
+        moments.hits_squared * weight
+        - 2 * moments.hits * moments.cases * moments.products
+        + moments.hits * moments.hits * moments.cases_squared
+    )
+    if spread <= 0:
+        return float(moments.cases)
+    variance = spread / weight / (weight - moments.cases_squared)
     rate = moments.hits / moments.cases
-    spread = moments.hits_squared - 2 * rate * moments.products + rate * rate * moments.cases_squared
-    if moments.sessions < 2 or moments.hits in (0, moments.cases) or spread <= 0:  # noqa: PLR2004 - a spread takes two
-        return float(min(moments.sessions, moments.cases))
-    variance = moments.sessions / (moments.sessions - 1) * spread / (moments.cases * moments.cases)
     return min(float(moments.cases), max(1.0, rate * (1 - rate) / variance))
 
 
@@ -151,9 +161,11 @@ def wilson(rate: float, cases: float, quantile: float) -> Interval:
     return Interval(max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half)))
 
 
-def _quantile(level: float, degrees: int) -> float:
+def _quantile(level: float, moments: Moments) -> float:
     probability = (1 + level) / 2
-    return t_quantile(probability, degrees) if degrees >= 1 else NormalDist().inv_cdf(probability)
+    if moments.sessions == 1:
+        return NormalDist().inv_cdf(probability)
+    return t_quantile(probability, max(1, int(moments.cases * moments.cases / moments.cases_squared) - 1))
 
 
 def t_quantile(probability: float, degrees: int) -> float:

@@ -12,6 +12,7 @@ from changeover.store import schema
 from changeover.store.engine import Store, open_store
 from changeover.store.errors import StoreError
 from changeover.store.ingest import ingest
+from changeover.store.sql import take_turns
 from sqlalchemy import text
 
 if TYPE_CHECKING:
@@ -222,3 +223,12 @@ def test_paths_with_odd_characters_are_fine(tmp_path):
     with open_store(f"sqlite:///{path}") as store:
         assert schema.current_revision(store) == schema.head_revision()
     assert path.exists()
+
+
+def test_a_writer_that_waits_too_long_says_so(store, store_url, span):
+    with open_store(store_url, timeout=0.2) as hasty, store.write() as connection:
+        take_turns(connection)
+        with pytest.raises(StoreError, match="writing for too long"):
+            ingest(hasty, [span(1)])
+
+    assert ingest(store, [span(1)]).stored == 1
