@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from changeover.contract import ContractError, ToolError
+from changeover.redact import redact_text
 
 if TYPE_CHECKING:
     from changeover.arguments import BindingFault
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .traits import Answer, Target, Traits
 
 MAX_NAMES: Final = 10
+MAX_NAMES_IN_MESSAGE: Final = 5
 MAX_NAME_CHARACTERS: Final = 48
 _CALLED_OFF: Final = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -43,7 +45,7 @@ def classify_exception(exc: BaseException, traits: Traits, *, fault: BindingFaul
             ``TypeError`` inside the tool.
     """
     if isinstance(exc, ToolError):
-        return _own(exc)
+        return own_error(exc)
     answer, failed = _by_rules(exc, traits)
     if answer is None and isinstance(exc, TypeError) and fault is not None:
         answer = binding_error(fault)
@@ -69,21 +71,32 @@ def settle(answer: Answer | Any) -> ToolError | None:
 
 def binding_error(fault: BindingFault) -> ToolError:
     """Return the error of a call that does not fit the tool's signature; it names parameters, never values."""
-    context: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for name in ("missing", "unexpected", "repeated", "accepted"):
         names = getattr(fault, name)
         if names:
-            context[name] = [_shortened(text) for text in names[:MAX_NAMES]]
+            facts[name] = [_shown(text) for text in names[:MAX_NAMES]]
     if fault.too_many_positional:
-        context["too_many_positional"] = True
-    message = "The arguments do not fit this tool. Correct the names listed in context, then call again."
-    try:
-        return ToolError("validation_error", message, context=context or None)
-    except ContractError:
-        return ToolError("validation_error", message)
+        facts["too_many_positional"] = True
+    message = _binding_message(fault)
+    for left_out in ((), ("accepted",), ("accepted", "unexpected"), tuple(facts)):
+        try:
+            context = {name: fact for name, fact in facts.items() if name not in left_out}
+            return ToolError("validation_error", message, context=context or None)
+        except ContractError:  # long names in a script of many bytes a character
+            continue
+    return ToolError("validation_error")
 
 
-def _own(exc: ToolError) -> Classified:
+def _binding_message(fault: BindingFault) -> str:
+    if fault.missing:
+        names = ", ".join(repr(_shown(name)) for name in fault.missing[:MAX_NAMES_IN_MESSAGE])
+        return f"Required arguments are missing: {names}. Add them, then call again."
+    return "The call has arguments that this tool does not take. Correct the names listed in context, then call again."
+
+
+def own_error(exc: ToolError) -> Classified:
+    """Return a ``ToolError`` that was raised or returned, as it stands."""
     try:
         exc.envelope()
     except Exception:  # noqa: BLE001 - a subclass that never called our constructor has none of the values
@@ -133,5 +146,6 @@ def _by_type(exc: BaseException, traits: Traits) -> ToolError | None:
     return None if code is None else ToolError(code)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_NAME_CHARACTERS else f"{text[:MAX_NAME_CHARACTERS]}…"
+def _shown(name: str) -> str:
+    """Return a name fit for a payload: a model may send anything as a name, a secret too."""
+    return redact_text(name, MAX_NAME_CHARACTERS)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from changeover.contract import ContractError, ToolError
 
-from .exceptions import Classified, settle
+from .exceptions import Classified, own_error, settle
 
 if TYPE_CHECKING:
     from .traits import Traits
 
-MAX_PARSED_CHARACTERS: Final = 65_536
+MAX_PARSED_CHARACTERS: Final = 16_384
 _ENVELOPE_KEYS: Final = {"code", "message", "retryable", "next_action", "context"}
 _PILLARS: Final = ("attempted_query", "partial_results", "alternatives")
 _NEVER_A_SHAPE: Final = frozenset({type(None), bool, int, float, bytes, list, tuple})
@@ -31,6 +31,8 @@ _TELLTALES: Final = ('"error', '"Error', '"ok"', '"isError"', '"is_error"', '"su
 
 def classify_result(value: Any, traits: Traits) -> Classified | None:
     """Return what failure a returned *value* means, or ``None`` for a success; never raises."""
+    if isinstance(value, ToolError):
+        return own_error(value)
     failed = False
     if traits.detect is not None:
         try:
@@ -97,13 +99,18 @@ def _as_object(value: Any) -> Mapping[str, Any] | None:
     # Only whether parsing is worth while; what the text means is decided by the parsed shape.
     if not any(telltale in value for telltale in _TELLTALES):
         return None
-    parsed = orjson.loads(value)
+    return _parsed(value)
+
+
+def _parsed(text: Any) -> Mapping[str, Any] | None:
+    try:
+        parsed = orjson.loads(text)
+    except (TypeError, ValueError):
+        return None
     return parsed if isinstance(parsed, dict) else None
 
 
 def _explicit(value: Any) -> Classified | None:
-    if isinstance(value, ToolError):
-        return Classified(value)
     shape = _mcp_result(value) or _as_object(value)
     if shape is None:
         return None
@@ -143,9 +150,10 @@ def _built(shape: Mapping[str, Any], options: dict[str, Any]) -> Classified:
 
 def _inner(shape: Mapping[str, Any]) -> Classified | None:
     """Return what the text content of an MCP result says, when that is one of our payloads."""
-    for block in shape.get("content") or ():
+    content = shape.get("content")
+    for block in content if isinstance(content, list | tuple) else ():
         text = block.get("text") if isinstance(block, Mapping) else getattr(block, "text", None)
-        payload = _as_object(text)
+        payload = _parsed(text)
         if payload is not None and ("code" in payload or "error" in payload):
             found = _explicit(payload)
             if found is not None and not found.unclassified:
