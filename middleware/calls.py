@@ -7,7 +7,7 @@ stands. The tool itself runs in [`changeover.templates`][changeover.templates], 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as otel
 from opentelemetry.trace import get_current_span, set_span_in_context
@@ -38,8 +38,12 @@ if TYPE_CHECKING:
     from .kinds import Kind
     from .options import Options
 
-LEGACY_STANDS: Final = object()
-"""The answer for a failed call whose exception is to be raised as it is."""
+
+class LegacyStands:
+    """The answer for a failed call whose exception is to be raised as it is.
+
+    The class itself is the answer: it stays the same one when a wrapped tool is pickled by value into another process.
+    """
 
 
 class Tool:
@@ -125,11 +129,11 @@ class Tool:
         return span
 
     def failed(self, call: Call, exc: BaseException) -> Any:
-        """Record a call that raised *exc*; return the structured payload to serve, or `LEGACY_STANDS`."""
+        """Record a call that raised *exc*; return the structured payload to serve, or `LegacyStands`."""
         call.end()
         if not isinstance(exc, Exception):
             record_cancelled(self, call)
-            return LEGACY_STANDS
+            return LegacyStands
         try:
             classified = classify_exception(exc, self._traits, fault=call.fault)
         except Exception as fault:  # noqa: BLE001 - the boundary: the exception stands
@@ -142,7 +146,7 @@ class Tool:
         classified = self._classified_value(call, value)
         if classified is not None:
             answer = self._failure(call, classified, LegacyKind.VALUE, value)
-            return value if answer is LEGACY_STANDS else answer
+            return value if answer is LegacyStands else answer
         answer, served = value, Arm.LEGACY
         if call.decision.arm is Arm.STRUCTURED:
             try:
@@ -174,7 +178,7 @@ class Tool:
         if classified.rule_failed:
             call.runtime.losses.count(Loss.RULE_ERROR)
         failure = Failure(classified.error, kind, unclassified=classified.unclassified)
-        answer = LEGACY_STANDS
+        answer = LegacyStands
         if call.decision.stage is not Stage.LEGACY:
             try:
                 failure.legacy = exception_text(raw) if kind is LegacyKind.EXCEPTION else value_text(raw)
@@ -184,7 +188,7 @@ class Tool:
                     failure.served = Arm.STRUCTURED
             except Exception as fault:  # noqa: BLE001 - the boundary: the legacy result stands
                 call.runtime.fault(Loss.RENDER_ERROR, fault)
-                answer = LEGACY_STANDS
+                answer = LegacyStands
         record_failure(self, call, failure)
         return answer
 

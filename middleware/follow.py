@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from .calls import LEGACY_STANDS
+from .calls import LegacyStands
 from .kinds import is_opaque_awaitable
 from .losses import Loss
 
@@ -72,8 +72,8 @@ async def _awaited(tool: Tool, call: Call, pending: Awaitable[Any]) -> Any:
         try:
             answer = tool.failed(call, error)
         except Exception:  # noqa: BLE001 - the boundary: the tool's own error goes on
-            answer = LEGACY_STANDS
-        if answer is LEGACY_STANDS:
+            answer = LegacyStands
+        if answer is LegacyStands:
             raise
         return answer
     try:

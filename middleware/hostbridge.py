@@ -136,7 +136,7 @@ class HostBridge:
         self._items: deque[Finished] = deque()
         self._wake = threading.Event()
         self._hurry = threading.Event()
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
         self._delivering = threading.Lock()
         self._thread: threading.Thread | None = None
         self._threadless = False

@@ -204,7 +204,9 @@ def _build() -> Runtime:
     global _runtime, _exit_hooked  # noqa: PLW0603 - the same
     with _lock:
         if _runtime is None:
-            _runtime = _made()
+            made = _made()
+            # A finalizer that ran meanwhile may have called a wrapped tool, and so built one already.
+            _runtime = _runtime or made
             if not _exit_hooked:
                 _exit_hooked = True
                 atexit.register(_at_exit)

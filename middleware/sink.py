@@ -25,7 +25,8 @@ class _ImportGate:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Reentrant, because a finalizer that runs during an import may call a wrapped tool.
+        self._lock = threading.RLock()
         self._held = False
         os.register_at_fork(before=self._close, after_in_parent=self._reopen, after_in_child=self._renew)
 
@@ -44,7 +45,7 @@ class _ImportGate:
             self._lock.release()
 
     def _renew(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._held = False
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any, cast
 
-from .calls import LEGACY_STANDS
+from .calls import LegacyStands
 from .follow import followed
 from .kinds import Kind, is_generator_based_coroutine
 
@@ -37,7 +37,7 @@ def stand_in(fn: Callable[..., Any], tool: Tool, kind: Kind) -> types.FunctionTy
 
 def _function(fn: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
     begin, failed, finished = tool.begin, tool.failed, followed
-    fault, anything, stands = Exception, BaseException, LEGACY_STANDS
+    fault, anything, stands = Exception, BaseException, LegacyStands
 
     def call_tool(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -68,7 +68,7 @@ def _function(fn: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
 
 def _coroutine(fn: Callable[..., Coroutine[Any, Any, Any]], tool: Tool) -> Callable[..., Any]:
     begin, failed, returned = tool.begin, tool.failed, tool.returned
-    fault, anything, stands = Exception, BaseException, LEGACY_STANDS
+    fault, anything, stands = Exception, BaseException, LegacyStands
 
     async def call_tool(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -101,7 +101,7 @@ def _generator(  # noqa: C901 - one state machine, which reads worse in pieces
     fn: Callable[..., Generator[Any, Any, Any]], tool: Tool
 ) -> Callable[..., Any]:
     begin, failed, exhausted = tool.begin_steps, tool.failed, tool.exhausted
-    fault, anything, stands, end = Exception, BaseException, LEGACY_STANDS, StopIteration
+    fault, anything, stands, end = Exception, BaseException, LegacyStands, StopIteration
 
     def call_tool(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:  # noqa: C901 - the same
         try:
@@ -153,7 +153,7 @@ def _async_generator(  # noqa: C901 - the same
     fn: Callable[..., AsyncGenerator[Any, Any]], tool: Tool
 ) -> Callable[..., Any]:
     begin, failed, exhausted = tool.begin_steps, tool.failed, tool.exhausted
-    fault, anything, stands, end = Exception, BaseException, LEGACY_STANDS, StopAsyncIteration
+    fault, anything, stands, end = Exception, BaseException, LegacyStands, StopAsyncIteration
 
     async def call_tool(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:  # noqa: C901, PLR0912 - the same
         try:

@@ -64,13 +64,6 @@ class Wrapping:
         self.tool = tool
         self.wrapper: Callable[..., Any] | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Whoever copies a function's attributes by pickling or deep-copying them gets a mark of nothing.
-        return (object, ())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Wrapping:
-        return self
-
 
 @overload
 def tool(fn: Callable[P, R], /) -> Callable[P, R]: ...
