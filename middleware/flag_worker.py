@@ -34,16 +34,11 @@ class Lookup:
 
     def ask(self, source: FlagSource) -> None:
         """Put the question; runs in the worker's thread. Raises whatever the source raises."""
-        try:
-            self.arm = source.pinned(*self._key)
-        except BaseException:
-            self.failed = True
-            raise
-        finally:
-            self._done.set()
+        self.arm = source.pinned(*self._key)
+        self._done.set()
 
     def refuse(self) -> None:
-        """Give up: there is no source to ask."""
+        """Give up: the source cannot answer."""
         self.failed = True
         self._done.set()
 
@@ -82,8 +77,9 @@ class Worker:
         self._source: FlagSource | None = None
         self._lookups: deque[Lookup] = deque()
         self._wake = threading.Event()
-        self._reload = True
+        self._reload = False
         self._closing = False
+        # Loading is asked for, since whoever starts this wants to know when the snapshot came.
         self._thread = threading.Thread(target=self._run, name="changeover-flags", daemon=True)
 
     def start(self) -> None:
@@ -113,7 +109,7 @@ class Worker:
             self._thread.join(timeout)
 
     def _run(self) -> None:
-        due = 0.0
+        due = time.monotonic() + self._interval
         while not self._closing:
             if self._reload or time.monotonic() >= due:
                 self._reload = False
@@ -122,28 +118,28 @@ class Worker:
             self._answer()
             self._wake.wait(max(0.0, due - time.monotonic()))
             self._wake.clear()
-        self._answer()
         self._close_source()
 
     def _load(self) -> None:
         started = self._monotonic()
         try:
-            if self._source is None:
-                self._source = self._make()
-            self._loaded(self._source.load(), started)
+            self._loaded(self._opened().load(), started)
         except Exception:  # noqa: BLE001 - whatever a source raises, the last good flags stand
             self._failed(LOAD_FAILED)
 
     def _answer(self) -> None:
         while self._lookups:
             lookup = self._lookups.popleft()
-            if self._source is None:
-                lookup.refuse()
-                continue
             try:
-                lookup.ask(self._source)
+                lookup.ask(self._opened())
             except Exception:  # noqa: BLE001 - the caller goes on without an answer
+                lookup.refuse()
                 self._failed(LOOKUP_FAILED)
+
+    def _opened(self) -> FlagSource:
+        if self._source is None:
+            self._source = self._make()
+        return self._source
 
     def _close_source(self) -> None:
         if self._source is None:

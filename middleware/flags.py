@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
     from .rollout import Flag
 
-__all__ = ["CLOSE_FAILED", "LOAD_FAILED", "LOOKUP_FAILED", "Decision", "FlagBoard", "FlagSource"]
+__all__ = ["CLOSE_FAILED", "DECISION_FAILED", "LOAD_FAILED", "LOOKUP_FAILED", "Decision", "FlagBoard", "FlagSource"]
+
+DECISION_FAILED: Final = "flag_decision_failed"
+"""The reason under which a fault of our own is counted; those of a source stand beside the worker."""
 
 _log = logging.getLogger("changeover")
 
@@ -115,8 +118,7 @@ class FlagBoard:
         self._pins: Pins[Decision] = Pins(pins)
         self._lock = threading.Lock()
         self._worker: Worker | None = None
-        self._deadline: float | None = None
-        self._arrived = threading.Event()
+        self._expected: tuple[threading.Event, float] | None = None
         self._lookups_fail = False
         self._warned = False
         self._closed = False
@@ -138,13 +140,14 @@ class FlagBoard:
                     return pin.decision
             return self._settle(tool, session, _Trust.FRESH)
         except Exception:  # noqa: BLE001 - whatever went wrong here, the tool must be called
-            self._fault(LOAD_FAILED)
+            self._fault(DECISION_FAILED)
             return _UNKNOWN
 
     def refresh(self, timeout: float = 1.0) -> bool:
-        """Take a new snapshot now, after a flip in this very process; return whether it came within *timeout* seconds."""
-        arrived = self._expect()
-        return arrived is not None and arrived.wait(timeout) and self._monotonic() < self._fresh_until
+        """Take a new snapshot, after a flip in this very process; return whether it came within *timeout* seconds."""
+        before = self._taken_at
+        expected = self._expect(again=True)
+        return expected is not None and expected[0].wait(timeout) and self._taken_at != before
 
     def close(self) -> None:
         """End the thread and close the source; decisions go on from the last snapshot until that is too old."""
@@ -202,7 +205,7 @@ class FlagBoard:
         return _aged(Decision(arm, flag.stage, reason, flag.version), trust)
 
     def _looked_up(self, session: str, tool: str) -> Lookup | None:
-        """Return the answered look-up of a session's arm, or ``None``; after a failure, not before the next snapshot."""
+        """Return the answered look-up of a session's arm, or ``None``; after a failure, until the next snapshot."""
         if self._lookups_fail:
             return None
         worker = self._running()
@@ -218,9 +221,12 @@ class FlagBoard:
 
     def _refreshed(self) -> _Trust:
         """Wait for a snapshot, unless this was tried in vain since the last one; return how good the present one is."""
-        arrived = self._expect()
-        if arrived is not None and self._deadline is not None:
-            arrived.wait(max(0.0, self._deadline - self._monotonic()))
+        expected = self._expect()
+        if expected is not None:
+            arrived, deadline = expected
+            left = deadline - self._monotonic()
+            if left > 0 and not arrived.wait(left):
+                self._fault(LOAD_FAILED)
         now = self._monotonic()
         if now < self._fresh_until:
             return _Trust.FRESH
@@ -228,17 +234,21 @@ class FlagBoard:
             return _Trust.NONE
         return _Trust.STALE
 
-    def _expect(self) -> threading.Event | None:
-        """Ask for a snapshot; return what will be set when it is there, ``None`` when there is nobody to ask."""
+    def _expect(self, *, again: bool = False) -> tuple[threading.Event, float] | None:
+        """Ask for a snapshot, if that was not done since the last one or *again* is to be.
+
+        Returns:
+            What will be set when it is there or failed, and until when a call may wait for it; ``None`` when there is
+            nobody to ask.
+        """
         worker = self._running()
         if worker is None:
             return None
         with self._lock:
-            if self._deadline is None:
-                self._deadline = self._monotonic() + self._wait_seconds
-                self._arrived = threading.Event()
+            if self._expected is None or again:
+                self._expected = threading.Event(), self._monotonic() + self._wait_seconds
                 worker.reload()
-            return self._arrived
+            return self._expected
 
     def _running(self) -> Worker | None:
         """Return the worker, started again if its thread is gone; ``None`` after close or at the interpreter's end."""
@@ -273,15 +283,20 @@ class FlagBoard:
         self._flags = {tool: held[tool] if held.get(tool) == flag else flag for tool, flag in flags.items()}
         self._taken_at = taken_at
         self._lookups_fail = False
+        self._fresh_until = taken_at + self._fresh_seconds
         with self._lock:
-            self._fresh_until = taken_at + self._fresh_seconds
-            self._deadline = None
-            self._arrived.set()
+            expected = self._expected
+            # A snapshot that was being taken when this one was asked for may be from before the flip.
+            if expected is None or taken_at < expected[1] - self._wait_seconds:
+                return
+            self._expected = None
+        expected[0].set()
 
     def _failed(self, reason: str) -> None:
         self._fault(reason)
-        if reason == LOAD_FAILED:
-            self._arrived.set()
+        expected = self._expected
+        if reason == LOAD_FAILED and expected is not None:
+            expected[0].set()
 
     def _fault(self, reason: str) -> None:
         if self._on_fault is None:
@@ -298,8 +313,7 @@ class FlagBoard:
         if self._worker is not None:
             _left_to_parent.append(self._worker)
         self._worker = None
-        self._deadline = None
-        self._arrived = threading.Event()
+        self._expected = None
 
 
 def _pinned_decision(arm: Arm, flag: Flag | None) -> Decision:

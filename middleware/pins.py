@@ -51,10 +51,9 @@ class Pins(Generic[_D]):
     def first(self, key: tuple[str, str], pin: Pin[_D]) -> Pin[_D]:
         """Set the pin of *key* unless another thread came first; return the one that holds."""
         with self._lock:
-            held = self._young.get(key) or self._old.get(key)
-            if held is None:
-                self._put(key, pin)
-            return held or pin
+            held = self._young.get(key) or self._old.get(key) or pin
+            self._put(key, held)
+            return held
 
     def refresh(self, key: tuple[str, str], pin: Pin[_D]) -> None:
         """Replace what is remembered of *key*; whoever calls this does not change the arm."""

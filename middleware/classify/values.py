@@ -129,10 +129,11 @@ def _from_envelope(error: Any) -> Classified | None:
 
 def _from_mcp(shape: Mapping[str, Any]) -> Classified:
     if "code" not in shape:
-        inner = _inner(shape)
-        if inner is not None:
-            return inner
-        return Classified(ToolError("internal_error"), unclassified=True)
+        try:
+            inner = _inner(shape)
+        except Exception:  # noqa: BLE001 - whatever its content does, it says that it is an error
+            inner = None
+        return inner or Classified(ToolError("internal_error"), unclassified=True)
     options = {name: shape[name] for name in _PILLARS if shape.get(name) is not None}
     for name, key in (("next_action", "next_action"), ("category", "errorCategory")):
         if key in shape:
