@@ -88,12 +88,12 @@ def result_digest(value: Any, key: bytes) -> str | None:
     """Return the digest of a success's text, or ``None`` when it is no plain data or too large to look at.
 
     It tells that a model asked the same and was told the same, so plain JSON values are enough; their bound keeps the
-    cost of a large result away from the call.
+    cost of a large result away from the call. Outer white space of a text says nothing and does not count.
     """
     if type(value) is str:
         if len(value) > MAX_RESULT_BYTES:
             return None
-        return digest(value.encode("utf-8", "surrogatepass"), key).hex()
+        return digest(value.strip().encode("utf-8", "surrogatepass"), key).hex()
     if _within(value, MAX_RESULT_VALUES) < 0:
         return None
     try:

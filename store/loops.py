@@ -50,7 +50,7 @@ class Marks(NamedTuple):
     Args:
         loop: an error whose very next turn, issued after the error was known, holds the same call again.
         loop_after_user: the same, but a user message stands between.
-        runaway: a success that repeats a success of the turn before, with an equal result.
+        runaway: a success that repeats the success right before it, in an earlier turn, with an equal result.
         episode: an error that does not itself answer an error of the same call.
         recovered: whether the actor's next call of that tool succeeds; ``None`` without one, and for what is no error.
     """
@@ -65,7 +65,6 @@ class Marks(NamedTuple):
 NOTHING = Marks()
 _ANY: int = -(2**63)
 _Key = tuple[int | str, bytes | None]
-_Success = tuple[int | str, bytes | None, bytes | None]
 
 
 class _Bounds:
@@ -120,26 +119,28 @@ def mark(calls: Sequence[Call]) -> list[Marks]:
     later: list[int] = []
     grouped = turns(calls)
     for index in range(len(grouped) - 1, -1, -1):
-        places = grouped[index]
-        failures, successes = _answers(calls, grouped[index - 1] if index else [])
-        repeats = _starts(calls, later) if any(calls[place].outcome == _ERROR for place in places) else {}
+        places, earlier = grouped[index], grouped[index - 1] if index else []
+        failed = any(calls[place].outcome == _ERROR for place in places)
+        repeats, failures = (_starts(calls, later), _failures(calls, earlier)) if failed else ({}, {})
         for place in places:
-            call = calls[place]
-            if call.outcome == _ERROR:
-                marks[place] = _mark_error(call, repeats, failures, next_outcome)
-            elif _repeats_success(call, successes):
-                marks[place] = Marks(runaway=True)
+            if calls[place].outcome == _ERROR:
+                marks[place] = _mark_error(calls[place], repeats, failures, next_outcome)
+        if earlier and _repeats_success(calls[earlier[-1]], calls[places[0]]):
+            marks[places[0]] = Marks(runaway=True)
         for place in reversed(places):
             next_outcome[calls[place].tool] = calls[place].outcome
         later = places
     return marks
 
 
-def _repeats_success(call: Call, successes: dict[_Success, _Bounds]) -> bool:
-    if call.outcome not in _SUCCESSES:
+def _repeats_success(before: Call, call: Call) -> bool:
+    if before.outcome not in _SUCCESSES or call.outcome not in _SUCCESSES:
         return False
-    seen = successes.get((call.tool, call.args, call.result))
-    return seen is not None and seen.greatest(call.user_turn) > _ANY
+    if call.args is None or call.result is None:
+        return False
+    if (before.tool, before.args, before.result) != (call.tool, call.args, call.result):
+        return False
+    return before.user_turn == call.user_turn or before.user_turn is None or call.user_turn is None
 
 
 def _mark_error(
@@ -171,15 +172,10 @@ def _starts(calls: Sequence[Call], places: list[int]) -> dict[_Key, _Bounds]:
     return found
 
 
-def _answers(calls: Sequence[Call], places: list[int]) -> tuple[dict[_Key, _Bounds], dict[_Success, _Bounds]]:
-    failures: dict[_Key, _Bounds] = {}
-    successes: dict[_Success, _Bounds] = {}
+def _failures(calls: Sequence[Call], places: list[int]) -> dict[_Key, _Bounds]:
+    found: dict[_Key, _Bounds] = {}
     for place in places:
         call = calls[place]
-        if call.args is None:
-            continue
-        if call.outcome == _ERROR:
-            failures.setdefault((call.tool, call.args), _Bounds()).add(call.user_turn, -call.ended)
-        elif call.result is not None and call.outcome in _SUCCESSES:
-            successes.setdefault((call.tool, call.args, call.result), _Bounds()).add(call.user_turn, 0)
-    return failures, successes
+        if call.args is not None and call.outcome == _ERROR:
+            found.setdefault((call.tool, call.args), _Bounds()).add(call.user_turn, -call.ended)
+    return found

@@ -114,6 +114,13 @@ def test_a_runaway_repeats_a_success_with_an_equal_result():
     assert [marks.runaway for marks in mark(calls)] == [False, True, False]
 
 
+def test_a_success_among_other_calls_of_a_turn_is_no_runaway():
+    calls = [a_call(1, "ok", turn=1, result="r")]
+    calls += [a_call(2, "ok", turn=2, result="o", args="y"), a_call(3, "ok", turn=2, result="r")]
+
+    assert count(calls, "runaway") == 0
+
+
 @pytest.mark.parametrize(
     "second",
     [
@@ -274,15 +281,13 @@ def spelled_out(calls: list[Call]) -> list[Marks]:
                     episode=not any(not user_between(call, other) for other in answers),
                     recovered=following[0] in ("ok", "empty") if following else None,
                 )
-            elif call.outcome in ("ok", "empty") and call.result is not None:
+            elif before and call is turn[0] and call.outcome in ("ok", "empty") and call.result is not None:
+                other = before[-1]
                 found[call.identity] = Marks(
-                    runaway=any(
-                        same(call, other)
-                        and other.outcome in ("ok", "empty")
-                        and other.result == call.result
-                        and not user_between(call, other)
-                        for other in before
-                    )
+                    runaway=same(call, other)
+                    and other.outcome in ("ok", "empty")
+                    and other.result == call.result
+                    and not user_between(call, other)
                 )
     return [found.get(call.identity, Marks()) for call in calls]
 

@@ -1,0 +1,131 @@
+"""``changeover replay``: recorded agent sessions into the store."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from changeover.config import Config
+
+from .errors import BAD_INPUT, Refused, one_line
+from .options import json_option, store_option
+from .output import console, print_json, table
+from .stores import opened, store_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from changeover.dashboard.replay import Counts, Replayed
+
+    from .output import Columns
+
+# Kept here, since listing the formats must not import their readers; a test holds it against them.
+FORMATS = (
+    "claude-code",
+    "tau2-bench",
+    "tau-bench",
+    "livemcpbench",
+    "toolbench",
+    "intercode",
+    "swe-agent",
+    "anthropic",
+    "openai",
+)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  changeover replay sessions/
+  changeover replay run.jsonl older.json.gz --json
+"""
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["auto", *FORMATS]),
+    default="auto",
+    show_default=True,
+    help="The recording's format; auto recognises it by content.",
+)
+@store_option()
+@json_option
+def replay(*, paths: tuple[Path, ...], form: str, store_url: str, as_json: bool) -> None:
+    """Read recorded agent sessions from files and folders, plain or gzip.
+
+    Each file is stored whole or not at all, and counts once however often it is replayed. A file that cannot be read is
+    named with the reason, and the rest goes on; the exit code is 2 when none could be read.
+    """
+    from changeover.dashboard.replay import find
+    from changeover.dashboard.replay import replay as take_in
+    from changeover.keyfile import digest_key
+
+    config = Config.resolve(store=store_url)
+    files = find(paths)
+    if not files:
+        raise Refused(f"{_listed(paths)}: no file that ends in .json, .jsonl or .traj (or .gz of these) is there")
+    with opened(config, create=True) as store, _progress(len(files)) as done:
+        try:
+            key = digest_key(config.spool)
+        except (OSError, ValueError) as fault:
+            raise Refused(f"the key of the digests cannot be used: {fault}") from fault
+        replayed = take_in(files, store, config, key=key, form=None if form == "auto" else form, done=done)
+    for path, reason in replayed.skipped:
+        click.echo(f"changeover: skipped {one_line(f'{path}: {reason}')}", err=True)
+    if as_json:
+        print_json(replayed.as_dict())
+    else:
+        _show(replayed, config)
+    if not replayed.files:
+        click.echo("changeover: none of these files is a recorded session that can be read", err=True)
+        raise click.exceptions.Exit(BAD_INPUT)
+
+
+@contextmanager
+def _progress(files: int) -> Iterator[Callable[[Path], object]]:
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("Replaying", total=files)
+        yield lambda _: progress.advance(task)
+
+
+def _show(replayed: Replayed, config: Config) -> None:
+    figures: Columns = (
+        ("sessions", "right"),
+        ("calls", "right"),
+        ("errors", "right"),
+        ("loops", "right"),
+        ("loop rate", "right"),
+        ("runaways", "right"),
+    )
+    out = console()
+    files = [(path, form, *_cells(counts)) for path, form, counts in replayed.files]
+    out.print(table((("file", "left"), ("format", "left"), *figures), files))
+    tools = [(name, *_cells(replayed.tools[name])) for name in sorted(replayed.tools)]
+    out.print(table((("tool", "left"), *figures), [*tools, ("all", *_cells(replayed.total))]))
+    out.print(
+        f"{replayed.stored} new calls are in {store_name(config)}; look at them with: changeover serve{_option(config)}"
+    )
+
+
+def _option(config: Config) -> str:
+    return "" if config == Config.resolve() else f" --store {shlex.quote(config.store)}"
+
+
+def _cells(counts: Counts) -> tuple[Any, ...]:
+    rate = "no errors" if counts.loop_rate is None else f"{counts.loop_rate:.1%}"
+    return (counts.sessions, counts.calls, counts.errors, counts.loops, rate, counts.runaways)
+
+
+def _listed(paths: tuple[Path, ...]) -> str:
+    return ", ".join(map(str, paths))

@@ -1,0 +1,85 @@
+"""Take values out of recorded JSON, and say where it breaks when a value has the wrong type."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from .model import StructureError
+
+_KINDS = {dict: "an object", list: "a list", str: "a text"}
+
+
+def an_object(value: Any, place: str) -> dict[str, Any]:
+    """Return *value*, which must be a JSON object."""
+    return _of(dict, value, place)
+
+
+def a_list(value: Any, place: str) -> list[Any]:
+    """Return *value*, which must be a list; null counts as an empty one."""
+    return [] if value is None else _of(list, value, place)
+
+
+def a_name(value: Any, place: str) -> str:
+    """Return *value*, which must be a text that is not empty."""
+    if not isinstance(value, str) or not value.strip():
+        raise StructureError(f"{place} has no name")
+    return value
+
+
+def an_id(value: Any) -> str | None:
+    """Return an id as text; null and an empty text are none, a number is its digits."""
+    if value is None or value == "" or isinstance(value, bool):
+        return None
+    return value if isinstance(value, str) else as_text(value)
+
+
+def as_text(value: Any) -> str:
+    """Return *value* as the model was given it: text as it is, text blocks joined, anything else as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(_is_text_block(block) for block in value):
+        return "\n".join(block["text"] for block in value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def holds_text(content: Any) -> bool:
+    """Return whether *content* of a message holds text that is not blank."""
+    if isinstance(content, str):
+        return bool(content.strip())
+    if isinstance(content, list):
+        return any(
+            isinstance(block, str) or (_is_text_block(block) and bool(block["text"].strip())) for block in content
+        )
+    return False
+
+
+def a_time(value: Any) -> int | None:
+    """Return an ISO 8601 time as nanoseconds since the epoch, without a zone as UTC; anything else as ``None``."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return int(seconds * 1_000_000) * 1000 if seconds >= 0 else None
+
+
+def _is_text_block(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(block.get("text"), str)
+
+
+def _of(kind: type, value: Any, place: str) -> Any:
+    if not isinstance(value, kind):
+        raise StructureError(f"{place} must be {_KINDS[kind]}, not {_described(value)}")
+    return value
+
+
+def _described(value: Any) -> str:
+    if value is None:
+        return "null"
+    return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

@@ -1,0 +1,37 @@
+"""ToolBench answers: a search tree and, under ``answer_generation``, the chat messages of its last path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .fields import a_list
+from .messages import read_messages
+from .text_rules import service_failed
+
+if TYPE_CHECKING:
+    from .model import RecordedSession
+    from .source import Source
+
+NAME = "toolbench"
+
+
+def recognise(source: Source) -> bool:
+    """Return whether the file is an object with ``answer_generation.train_messages``."""
+    value = source.values[0]
+    if len(source.values) != 1 or not isinstance(value, dict):
+        return False
+    answer = value.get("answer_generation")
+    return isinstance(answer, dict) and "train_messages" in answer
+
+
+def read(source: Source) -> list[RecordedSession]:
+    """Read the last list of messages, which holds the whole path, as one session.
+
+    Raises:
+        StructureError: naming the message that breaks.
+    """
+    lists = a_list(source.values[0]["answer_generation"]["train_messages"], "answer_generation.train_messages")
+    if not lists:
+        return []
+    place = f"answer_generation.train_messages[{len(lists) - 1}]"
+    return [read_messages(a_list(lists[-1], place), place, failed=service_failed)]
