@@ -113,7 +113,7 @@ def _parsed(text: str) -> Any:
 
 def type_name(value: Any) -> str:
     """Return ``module.QualifiedName`` of the type of *value*, without running any code of the value."""
-    kind = type(value)
+    kind: Any = type(value)
     try:
         module, name = kind.__module__, kind.__qualname__
     except Exception:  # noqa: BLE001 - a metaclass may do anything
@@ -250,7 +250,7 @@ def _pairs(value: Any, kind: type) -> Iterable[tuple[Any, Any]] | None:
         return None
     fields = _fields(value, kind)
     if fields is None and issubclass(kind, Mapping):
-        return value.items()
+        return value.items()  # type: ignore[no-any-return]
     return fields
 
 
@@ -258,7 +258,7 @@ def _elements(value: Any, kind: type) -> Iterable[Any] | None:
     """Return the members of what is an array in JSON, past any override of a built-in's class, or ``None``."""
     for builtin in (list, tuple, set, frozenset):
         if issubclass(kind, builtin):
-            return builtin.__iter__(value)  # type: ignore[no-any-return, arg-type]
+            return builtin.__iter__(value)
     if issubclass(kind, Sequence | AbstractSet) and not issubclass(kind, (*_BYTES, range)):
         return value  # type: ignore[no-any-return]
     return None

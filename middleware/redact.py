@@ -139,7 +139,7 @@ class _Walk:
         return shown
 
 
-def _number(value: float) -> Any:
+def _number(value: int | float) -> Any:  # noqa: PYI041 - a float is not all that is meant here
     if isinstance(value, float):
         return float.__float__(value) if math.isfinite(value) else None
     number = int.__index__(value)

@@ -27,7 +27,8 @@ class Rule:
     target: Target
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.kind, type) and issubclass(self.kind, BaseException)):
+        kind: Any = self.kind
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             raise ContractError(f"a rule needs an exception class, not {self.kind!r}")
         if isinstance(self.target, str):
             if self.target not in CODES:
