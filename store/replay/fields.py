@@ -8,6 +8,7 @@ from typing import Any
 
 from .model import StructureError
 
+_LATEST_SECONDS = 2**63 // 10**9  # the year 2262, where nanoseconds in 64 bits end
 _KINDS = {dict: "an object", list: "a list", str: "a text"}
 
 
@@ -66,7 +67,7 @@ def a_time(value: Any) -> int | None:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
-    return int(seconds * 1_000_000) * 1000 if seconds >= 0 else None
+    return int(seconds * 1_000_000) * 1000 if 0 <= seconds < _LATEST_SECONDS else None
 
 
 def _is_text_block(block: Any) -> bool:

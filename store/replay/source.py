@@ -46,7 +46,7 @@ def load(path: Path) -> Source:
         ReplayError: when it cannot be opened, is too large, or is neither JSON nor JSON lines.
     """
     try:
-        modified_ns = path.stat().st_mtime_ns
+        modified_ns = max(0, path.stat().st_mtime_ns)
         data = _content(path)
     except (OSError, EOFError, zlib.error) as error:
         raise ReplayError(path, _reason(error)) from error
