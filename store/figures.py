@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from changeover.semconv import Outcome
@@ -27,55 +28,47 @@ _COLUMN_OF_OUTCOME = {
     Outcome.UNANSWERED.value: "unanswered",
 }
 _PLACE = {name: place for place, name in enumerate(COUNTS)}
-_PLACE_OF_OUTCOME = {outcome: _PLACE[column] for outcome, column in _COLUMN_OF_OUTCOME.items()}
+_NO_COUNTS = (0,) * len(COUNTS)
+
+Places = tuple[int, ...]
+"""Places in ``COUNTS`` that a call counts for, once each."""
 
 
 class Counted(NamedTuple):
-    """What is counted of one call."""
+    """Where and as what one call is counted."""
 
     tool_id: int
     arm: str
     started_at: int
-    outcome: str
-    unclassified: bool
-    retryable: bool | None
-    marks: Marks
+    places: Places
 
 
-def places(call: Counted) -> list[int]:
-    """Return the places in ``COUNTS`` that *call* counts for, once each."""
-    found = [0]
-    outcome = _PLACE_OF_OUTCOME.get(call.outcome)
-    if outcome is not None:
-        found.append(outcome)
-    if call.unclassified:
-        found.append(_PLACE["unclassified"])
-    marks = call.marks
-    if marks.runaway:
-        found.append(_PLACE["runaways"])
-    if outcome == _PLACE["errors"]:
-        found.extend(_places_of_error(marks, retryable=bool(call.retryable)))
-    return found
-
-
-def _places_of_error(marks: Marks, *, retryable: bool) -> list[int]:
+# There are few different ones, and one is needed for every call.
+@lru_cache(1_024)
+def places(outcome: str, marks: Marks, *, unclassified: bool, retryable: bool) -> Places:
+    """Return what a call of this *outcome* and these *marks* counts for."""
+    failed = outcome == Outcome.ERROR
     said = (
-        (marks.loop, "loops"),
-        (marks.loop and not retryable, "futile_loops"),
-        (marks.loop_after_user, "loops_after_user"),
-        (marks.episode, "episodes"),
-        (marks.episode and marks.loop, "looped_episodes"),
-        (marks.recovered is True, "recovered"),
-        (marks.recovered is False, "unrecovered"),
+        (True, "calls"),
+        (outcome in _COLUMN_OF_OUTCOME, _COLUMN_OF_OUTCOME.get(outcome, "")),
+        (unclassified, "unclassified"),
+        (marks.runaway, "runaways"),
+        (failed and marks.loop, "loops"),
+        (failed and marks.loop and not retryable, "futile_loops"),
+        (failed and marks.loop_after_user, "loops_after_user"),
+        (failed and marks.episode, "episodes"),
+        (failed and marks.episode and marks.loop, "looped_episodes"),
+        (failed and marks.recovered is True, "recovered"),
+        (failed and marks.recovered is False, "unrecovered"),
     )
-    return [_PLACE[name] for true, name in said if true]
+    return tuple(_PLACE[name] for true, name in said if true)
 
 
 class HourChanges:
     """What a batch changes in ``rollup_hour``: added calls, removed calls, calls that are now marked otherwise."""
 
     def __init__(self) -> None:
-        self._changes: dict[tuple[int, int, str], list[int]] = defaultdict(lambda: [0] * len(COUNTS))
+        self._changes: dict[tuple[int, int, str], list[int]] = defaultdict(lambda: list(_NO_COUNTS))
         self._removed = False
 
     def add(self, call: Counted) -> None:
@@ -94,7 +87,7 @@ class HourChanges:
 
     def _count(self, call: Counted, sign: int) -> None:
         change = self._changes[call.tool_id, call.started_at // NANOSECONDS_PER_HOUR, call.arm]
-        for place in places(call):
+        for place in call.places:
             change[place] += sign
 
     def apply(self, connection: Connection) -> None:
@@ -112,26 +105,20 @@ class HourChanges:
             connection.execute(delete(rollup_hour).where(rollup_hour.c.calls == 0))
 
 
-def session_rows(session_id: int, actor_id: int, calls: Iterable[Counted]) -> list[dict[str, Any]]:
-    """Return the rows of ``session_tool`` for one actor in one session."""
-    counts: dict[tuple[int, str], list[int]] = {}
-    times: dict[tuple[int, str], tuple[int, int]] = {}
+SESSION_COLUMNS = ("session_id", "actor_id", "tool_id", "arm", "first_at", "last_at", *COUNTS)
+
+
+def session_rows(session_id: int, actor_id: int, calls: Iterable[Counted]) -> list[tuple[Any, ...]]:
+    """Return the rows of ``session_tool``, as ``SESSION_COLUMNS``, for one actor in one session."""
+    counts: dict[tuple[int, str], list[int]] = defaultdict(lambda: list(_NO_COUNTS))
+    times: dict[tuple[int, str], list[int]] = defaultdict(list)
     for call in calls:
         key = (call.tool_id, call.arm)
-        row = counts.setdefault(key, [0] * len(COUNTS))
-        for place in places(call):
+        times[key].append(call.started_at)
+        row = counts[key]
+        for place in call.places:
             row[place] += 1
-        first, last = times.get(key, (call.started_at, call.started_at))
-        times[key] = (min(first, call.started_at), max(last, call.started_at))
     return [
-        {
-            "session_id": session_id,
-            "actor_id": actor_id,
-            "tool_id": key[0],
-            "arm": key[1],
-            "first_at": times[key][0],
-            "last_at": times[key][1],
-            **dict(zip(COUNTS, row, strict=True)),
-        }
-        for key, row in counts.items()
+        (session_id, actor_id, tool, arm, min(times[tool, arm]), max(times[tool, arm]), *row)
+        for (tool, arm), row in counts.items()
     ]

@@ -15,20 +15,20 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from changeover.semconv import Outcome
-from sqlalchemy import bindparam, delete, select, tuple_, update
+from sqlalchemy import bindparam, delete
 
-from .figures import Counted, HourChanges, session_rows
-from .interning import Names
-from .loops import Call, Marks, mark
-from .records import CallRecord, LossRecord, MalformedRecordError, parse
-from .sql import chunks, insert, run_many, take_turns
+from .figures import SESSION_COLUMNS, Counted, HourChanges, places, session_rows
+from .interning import NUMBERED_COLUMNS, Names
+from .loops import NOTHING, Call, Marks, mark
+from .records import COLUMNS, CallRecord, LossRecord, MalformedRecordError, parse
+from .sql import insert, insert_rows, matching, run_many, take_turns, update_rows
 from .tables import call, loss, session_tool
 from .text import clean_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection
 
     from .engine import Store
 
@@ -122,16 +122,24 @@ def _store_losses(connection: Connection, losses: list[LossRecord]) -> None:
     run_many(connection, insert(connection, loss).on_conflict_do_nothing(), rows)
 
 
+@dataclass(slots=True)
 class _Known:
     """A call on its way in, or one already stored: what is needed to mark and to count it."""
 
-    __slots__ = ("call", "counted", "id", "record")
+    call: Call
+    tool_id: int
+    arm: str
+    started_at: int
+    unclassified: bool
+    retryable: bool
+    marks: Marks | None = None
+    id: int | None = None
+    record: CallRecord | None = None
 
-    def __init__(self, call: Call, counted: Counted, row_id: int | None, record: CallRecord | None) -> None:
-        self.call = call
-        self.counted = counted
-        self.id = row_id
-        self.record = record
+    def counted(self, marks: Marks) -> Counted:
+        """Return what the call counts for when it is marked so."""
+        counts = places(self.call.outcome, marks, unclassified=self.unclassified, retryable=self.retryable)
+        return Counted(self.tool_id, self.arm, self.started_at, counts)
 
 
 class _Batch:
@@ -160,67 +168,81 @@ class _Batch:
 
     def _drop_known(self) -> set[_Caller]:
         # An answer replaces a call that was stored unanswered; every other call that is there already stays.
-        columns = (call.c.id, call.c.trace_id, call.c.span_id, call.c.outcome, call.c.session_id, call.c.actor_id)
         replaced: set[_Caller] = set()
-        for chunk in chunks(list(self._calls)):
-            query = select(*columns).where(tuple_(call.c.trace_id, call.c.span_id).in_(chunk))
-            for row in self._connection.execute(query).all():
-                identity = (row.trace_id, row.span_id)
-                if row.outcome == _UNANSWERED != self._calls[identity].outcome:
-                    replaced.add((row.session_id, row.actor_id))
-                    self._remove(row.id)
-                else:
-                    del self._calls[identity]
+        found = matching(self._connection, call, ("trace_id", "span_id"), list(self._calls), _IDENTIFIED)
+        for row_id, trace_id, span_id, outcome, session_id, actor_id in list(found):
+            if outcome == _UNANSWERED != self._calls[trace_id, span_id].outcome:
+                replaced.add((session_id, actor_id))
+                self._remove(row_id)
+            else:
+                del self._calls[trace_id, span_id]
         return replaced
 
     def _remove(self, row_id: int) -> None:
-        row = self._connection.execute(_stored_calls().where(call.c.id == row_id)).one()
-        self._hours.remove(_stored(row).counted)
+        for row in matching(self._connection, call, ("id",), [(row_id,)], _STORED):
+            stored = _stored(row)
+            self._hours.remove(stored.counted(stored.marks or NOTHING))
         self._connection.execute(delete(call).where(call.c.id == row_id))
 
     def _load_earlier(self, sessions: frozenset[int] | set[int]) -> None:
         callers = [caller for caller in self._callers if caller[0] in sessions]
-        for chunk in chunks(callers):
-            query = _stored_calls().where(tuple_(call.c.session_id, call.c.actor_id).in_(chunk))
-            for row in self._connection.execute(query):
-                self._callers[row.session_id, row.actor_id].append(_stored(row))
+        for row in matching(self._connection, call, ("session_id", "actor_id"), callers, _STORED):
+            self._callers[row[0], row[1]].append(_stored(row))
 
     def _mark(self, names: Names) -> None:
-        new_rows: list[dict[str, Any]] = []
-        changed: list[dict[str, Any]] = []
-        figures: list[dict[str, Any]] = []
+        new_rows: list[tuple[Any, ...]] = []
+        changed: list[tuple[Any, ...]] = []
+        figures: list[tuple[Any, ...]] = []
         for (session_id, actor_id), known in self._callers.items():
+            counted: list[Counted] = []
             for one, marks in zip(known, mark([one.call for one in known]), strict=True):
-                before = one.counted
-                if one.record is None and before.marks == marks:
-                    continue
-                one.counted = before._replace(marks=marks)
-                if one.record is None:
-                    self._hours.mark(before, one.counted)
-                    changed.append({"row_id": one.id, **marks._asdict()})
-                else:
-                    self._hours.add(one.counted)
-                    new_rows.append(_row(one.record, one.counted, names, session_id, actor_id))
-            figures += session_rows(session_id, actor_id, (one.counted for one in known))
-        self._write(new_rows, changed, figures)
+                counts = one.counted(marks)
+                counted.append(counts)
+                if one.record is not None:
+                    self._hours.add(counts)
+                    new_rows.append(names.row(one.record, session_id, actor_id) + marks)
+                elif one.marks != marks:
+                    self._hours.mark(one.counted(one.marks or NOTHING), counts)
+                    changed.append((*marks, one.id))
+            figures += session_rows(session_id, actor_id, counted)
+        insert_rows(self._connection, call, NUMBERED_COLUMNS + COLUMNS + Marks._fields, new_rows)
+        update_rows(self._connection, call, Marks._fields, changed)
+        self._write_figures(figures)
 
-    def _write(
-        self, new_rows: list[dict[str, Any]], changed: list[dict[str, Any]], figures: list[dict[str, Any]]
-    ) -> None:
-        run_many(self._connection, insert(self._connection, call), new_rows)
-        run_many(self._connection, _UPDATE_MARKS, changed)
+    def _write_figures(self, figures: list[tuple[Any, ...]]) -> None:
         callers = [{"session": session, "actor": actor} for session, actor in self._callers]
         run_many(self._connection, _DELETE_FIGURES, callers)
-        run_many(self._connection, insert(self._connection, session_tool), figures)
+        insert_rows(self._connection, session_tool, SESSION_COLUMNS, figures)
         self._hours.apply(self._connection)
 
 
-_UPDATE_MARKS = (
-    update(call).where(call.c.id == bindparam("row_id")).values({name: bindparam(name) for name in Marks._fields})
-)
 _DELETE_FIGURES = delete(session_tool).where(
     session_tool.c.session_id == bindparam("session"), session_tool.c.actor_id == bindparam("actor")
 )
+
+
+def _incoming(record: CallRecord, tool_id: int) -> _Known:
+    started, ended = _order(record.sequence, record.started_at, record.ended_at, replayed=record.replayed)
+    return _Known(
+        Call(
+            record.span_id + record.trace_id,
+            record.sequence,
+            tool_id,
+            record.args_digest,
+            record.outcome,
+            record.turn,
+            record.user_turn,
+            started,
+            ended,
+            record.result_digest,
+        ),
+        tool_id,
+        record.arm,
+        record.started_at,
+        record.unclassified,
+        bool(record.retryable),
+        record=record,
+    )
 
 
 def _order(sequence: int, started_at: int, ended_at: int, *, replayed: bool) -> tuple[int, int]:
@@ -228,83 +250,70 @@ def _order(sequence: int, started_at: int, ended_at: int, *, replayed: bool) -> 
     return (sequence, sequence) if replayed else (started_at, ended_at)
 
 
-def _incoming(record: CallRecord, tool_id: int) -> _Known:
-    started, ended = _order(record.sequence, record.started_at, record.ended_at, replayed=record.replayed)
-    seen = Call(
-        identity=record.span_id + record.trace_id,
-        sequence=record.sequence,
-        tool=tool_id,
-        args=record.args_digest,
-        outcome=record.outcome,
-        turn=record.turn,
-        user_turn=record.user_turn,
-        started=started,
-        ended=ended,
-        result=record.result_digest,
+_IDENTIFIED = ("id", "trace_id", "span_id", "outcome", "session_id", "actor_id")
+_STORED = (
+    "session_id",
+    "actor_id",
+    "id",
+    "trace_id",
+    "span_id",
+    "tool_id",
+    "sequence",
+    "turn",
+    "user_turn",
+    "started_at",
+    "ended_at",
+    "replayed",
+    "arm",
+    "outcome",
+    "unclassified",
+    "retryable",
+    "args_digest",
+    "result_digest",
+    *Marks._fields,
+)
+
+
+def _stored(row: tuple[Any, ...]) -> _Known:
+    (
+        _,
+        _,
+        row_id,
+        trace_id,
+        span_id,
+        tool_id,
+        sequence,
+        turn,
+        user_turn,
+        started_at,
+        ended_at,
+        replayed,
+        arm,
+        outcome,
+        unclassified,
+        retryable,
+        args,
+        result,
+        loop,
+        loop_after_user,
+        runaway,
+        episode,
+        recovered,
+    ) = row
+    started, ended = _order(sequence, started_at, ended_at, replayed=replayed)
+    return _Known(
+        Call(span_id + trace_id, sequence, tool_id, args, outcome, turn, user_turn, started, ended, result),
+        tool_id,
+        arm,
+        started_at,
+        bool(unclassified),
+        bool(retryable),
+        Marks(
+            bool(loop),
+            bool(loop_after_user),
+            bool(runaway),
+            bool(episode),
+            None if recovered is None else bool(recovered),
+        ),
+        row_id,
     )
-    counted = Counted(
-        tool_id, record.arm, record.started_at, record.outcome, record.unclassified, record.retryable, Marks()
-    )
-    return _Known(seen, counted, None, record)
-
-
-def _stored_calls() -> Any:
-    return select(
-        call.c.id,
-        call.c.trace_id,
-        call.c.span_id,
-        call.c.session_id,
-        call.c.actor_id,
-        call.c.tool_id,
-        call.c.sequence,
-        call.c.turn,
-        call.c.user_turn,
-        call.c.started_at,
-        call.c.ended_at,
-        call.c.replayed,
-        call.c.arm,
-        call.c.outcome,
-        call.c.unclassified,
-        call.c.retryable,
-        call.c.args_digest,
-        call.c.result_digest,
-        call.c.loop,
-        call.c.loop_after_user,
-        call.c.runaway,
-        call.c.episode,
-        call.c.recovered,
-    )
-
-
-def _stored(row: Row[Any]) -> _Known:
-    started, ended = _order(row.sequence, row.started_at, row.ended_at, replayed=row.replayed)
-    seen = Call(
-        identity=row.span_id + row.trace_id,
-        sequence=row.sequence,
-        tool=row.tool_id,
-        args=row.args_digest,
-        outcome=row.outcome,
-        turn=row.turn,
-        user_turn=row.user_turn,
-        started=started,
-        ended=ended,
-        result=row.result_digest,
-    )
-    marks = Marks(row.loop, row.loop_after_user, row.runaway, row.episode, row.recovered)
-    counted = Counted(row.tool_id, row.arm, row.started_at, row.outcome, row.unclassified, row.retryable, marks)
-    return _Known(seen, counted, row.id, None)
-
-
-def _row(record: CallRecord, counted: Counted, names: Names, session_id: int, actor_id: int) -> dict[str, Any]:
-    row = record._asdict()
-    for name in ("session", "session_source", "actor", "tool", "setup", "legacy", "structured"):
-        del row[name]
-    return row | {
-        "session_id": session_id,
-        "actor_id": actor_id,
-        "tool_id": counted.tool_id,
-        "setup_id": names.setups[tuple(record.setup)],
-        "legacy_payload_id": names.payload(record.legacy),
-        "structured_payload_id": names.payload(record.structured),
-        **counted.marks._asdict(),
-    }

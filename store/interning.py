@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from . import tables
-from .records import Payload, Setup
+from .records import Payload, Setup, columns
 from .sql import chunks, insert, run_many
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
     from .records import CallRecord
+
+
+NUMBERED_COLUMNS = ("session_id", "actor_id", "tool_id", "setup_id", "legacy_payload_id", "structured_payload_id")
+"""The columns of ``call`` that hold numbers of what stands elsewhere."""
 
 
 class Names:
@@ -29,16 +33,25 @@ class Names:
     def __init__(self, connection: Connection, records: Collection[CallRecord]) -> None:
         self.tools = _known(connection, tables.tool, {(record.tool,) for record in records})
         self.actors = _known(connection, tables.actor, {(record.actor,) for record in records})
-        self.setups = _known(connection, tables.setup, {tuple(record.setup) for record in records})
+        self.setups = _known(connection, tables.setup, {record.setup for record in records})
         wanted = {(record.session, record.session_source) for record in records}
         self.old_sessions = frozenset(_find(connection, tables.session, wanted).values())
         self.sessions = _known(connection, tables.session, wanted)
         texts = {payload.digest: payload for record in records for payload in _payloads(record)}
         self.payloads = _known_payloads(connection, texts.values())
 
-    def payload(self, payload: Payload | None) -> int | None:
-        """Return the number of *payload*, and ``None`` for none."""
-        return None if payload is None else self.payloads[payload.digest]
+    def row(self, record: CallRecord, session_id: int, actor_id: int) -> tuple[Any, ...]:
+        """Return *record* as a row of ``call``: ``NUMBERED_COLUMNS``, then ``changeover.store.records.COLUMNS``."""
+        legacy, structured = record.legacy, record.structured
+        return (
+            session_id,
+            actor_id,
+            self.tools[record.tool,],
+            self.setups[record.setup],
+            None if legacy is None else self.payloads[legacy.digest],
+            None if structured is None else self.payloads[structured.digest],
+            *columns(record),
+        )
 
 
 def tool_id(connection: Connection, name: str) -> int:
@@ -54,18 +67,18 @@ def _known(connection: Connection, table: Table, wanted: set[tuple[Any, ...]]) -
     found = _find(connection, table, wanted)
     missing = sorted(wanted - found.keys())
     if missing:
-        columns = _natural_key(table)
-        rows = [dict(zip(columns, values, strict=True)) for values in missing]
+        key = _natural_key(table)
+        rows = [dict(zip(key, values, strict=True)) for values in missing]
         run_many(connection, insert(connection, table).on_conflict_do_nothing(), rows)
         found |= _find(connection, table, set(missing))
     return found
 
 
 def _find(connection: Connection, table: Table, wanted: set[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
-    columns = [table.c[name] for name in _natural_key(table)]
+    key = [table.c[name] for name in _natural_key(table)]
     found: dict[tuple[Any, ...], int] = {}
     for firsts in chunks({values[0] for values in wanted}):
-        for row in connection.execute(select(table.c.id, *columns).where(columns[0].in_(firsts))):
+        for row in connection.execute(select(table.c.id, *key).where(key[0].in_(firsts))):
             found[tuple(row[1:])] = row[0]
     return {values: found[values] for values in wanted & found.keys()}
 

@@ -1,6 +1,7 @@
 """Read one record line: check every field, and make of it what the tables take.
 
-A record comes from a file, perhaps from another program: nothing in it is trusted to have the right type.
+A record comes from a file, perhaps from another program: nothing in it is trusted to have the right type. What
+thousands of records have in common is checked once and remembered.
 """
 
 from __future__ import annotations
@@ -8,23 +9,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from changeover import semconv
 from changeover.contract import CODES
 from changeover.semconv import Arm, LegacyKind, Outcome, Stage
 
-from .text import clean, clean_name
+from .text import MAX_NAME_CHARACTERS, clean, clean_name
 
 RECORD_VERSION: Final = 1
 MAX_INTEGER: Final = 2**63 - 1
 
-_STAGES = frozenset(map(str, Stage))
-_ARMS = frozenset(map(str, Arm))
-_OUTCOMES = frozenset(map(str, Outcome))
-_KINDS = frozenset(map(str, LegacyKind))
-_SERVED = frozenset({"legacy", "structured"})
-_NOTHING: Mapping[str, Any] = {}
+_ERROR: Final = Outcome.ERROR.value
+_SERVED: Final = ("legacy", "structured")
+_REMEMBERED_NAMES: Final = 4_096
+_REMEMBERED_WORDS: Final = 256
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class MalformedRecordError(ValueError):
@@ -52,22 +53,33 @@ class Setup(NamedTuple):
 
 
 class CallRecord(NamedTuple):
-    """One call as recorded; a tuple rather than a dataclass, since there is one for every line."""
+    """One call as recorded; a tuple rather than a dataclass, since there is one for every line.
 
-    trace_id: bytes
-    span_id: bytes
-    parent_span_id: bytes | None
+    The fields up to ``structured`` stand in the store once and are meant by a number; the others are columns as they
+    are, see ``COLUMNS``.
+    """
+
     session: str
     session_source: str
     actor: str
     tool: str
     setup: Setup
+    legacy: Payload | None
+    structured: Payload | None
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes | None
     sequence: int
     turn: int | None
     user_turn: int | None
     started_at: int
     ended_at: int
     replayed: bool
+    attempts: int
+    call_id: str | None
+    args_digest: bytes | None
+    result_digest: bytes | None
+    sanitized: bool
     stage: str
     arm: str
     served: str
@@ -77,15 +89,18 @@ class CallRecord(NamedTuple):
     next_action: str | None
     retryable: bool | None
     unclassified: bool
-    attempts: int
-    call_id: str | None
-    args_digest: bytes | None
     args_kind: str | None
-    result_digest: bytes | None
     legacy_kind: str | None
-    legacy: Payload | None
-    structured: Payload | None
-    sanitized: bool
+
+
+_FIRST_COLUMN: Final = CallRecord._fields.index("trace_id")
+COLUMNS: Final = CallRecord._fields[_FIRST_COLUMN:]
+"""The columns of ``call`` that a record fills by itself."""
+
+
+def columns(record: CallRecord) -> tuple[Any, ...]:
+    """Return the values of ``COLUMNS``."""
+    return record[_FIRST_COLUMN:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,154 +125,265 @@ def parse(record: object) -> CallRecord | LossRecord:
         raise MalformedRecordError("unknown_record_version")
     kind = record.get("kind")
     if kind == "span":
-        return _Reader(record).call()
+        return _call(record)
     if kind == "loss":
         return _loss(record)
     raise MalformedRecordError("unknown_record_kind")
 
 
-class _Reader:
-    """Takes the fields of one span record, and notes whether some text had to be sanitized."""
+def _call(record: Mapping[str, Any]) -> CallRecord:
+    attributes = record.get("attributes", _NOTHING)
+    if not isinstance(attributes, Mapping):
+        raise MalformedRecordError("malformed_attributes")
+    get = attributes.get
+    if get(semconv.OPERATION_NAME, semconv.EXECUTE_TOOL) != semconv.EXECUTE_TOOL:
+        raise MalformedRecordError("no_tool_call")
+    trace_id = _bytes(record.get("trace_id"), 16, "trace_id")
+    started_at = _integer(record.get("start_time_unix_nano"), "start_time")
+    ended_at = _integer(record.get("end_time_unix_nano"), "end_time")
+    tool, tool_changed = _name(get(semconv.TOOL_NAME), "tool_name")
+    if not tool:
+        raise MalformedRecordError("malformed_tool_name")
+    session, session_changed = _name(get(semconv.CONVERSATION_ID), "conversation_id")
+    actor, actor_changed = _name(get(semconv.AGENT_NAME), "agent_name")
+    # Not remembered: a call's own id is seen once and would push out what is seen often.
+    call_id, id_changed = _clean_name(get(semconv.TOOL_CALL_ID), "tool_call_id")
+    setup, setup_changed = _setup(record, get)
+    words = _words(record, get)
+    legacy, legacy_changed = _payload(
+        get(semconv.LEGACY_PAYLOAD), get(semconv.LEGACY_DIGEST), get(semconv.LEGACY_BYTES), "legacy"
+    )
+    structured, structured_changed = _payload(
+        get(semconv.STRUCTURED_PAYLOAD), get(semconv.STRUCTURED_DIGEST), get(semconv.STRUCTURED_BYTES), "structured"
+    )
+    sequence = get(semconv.SEQUENCE)
+    turn = get(semconv.TURN)
+    user_turn = get(semconv.USER_TURN)
+    attempts = get(semconv.ATTEMPTS)
+    return CallRecord(
+        session or trace_id.hex(),
+        "conversation" if session else "trace",
+        actor,
+        tool,
+        setup,
+        legacy,
+        structured,
+        trace_id,
+        _bytes(record.get("span_id"), 8, "span_id"),
+        _optional_bytes(record.get("parent_span_id"), 8, "parent_span_id"),
+        started_at if sequence is None else _integer(sequence, "sequence"),
+        None if turn is None else _integer(turn, "turn"),
+        None if user_turn is None else _integer(user_turn, "user_turn"),
+        started_at,
+        # A clock that was set back during the call must not make it end before it began.
+        max(ended_at, started_at),
+        setup.source != semconv.LIVE,
+        1 if attempts is None else _integer(attempts, "attempts"),
+        call_id or None,
+        _optional_bytes(get(semconv.ARGS_DIGEST), 16, "args_digest"),
+        _optional_bytes(get(semconv.RESULT_DIGEST), 16, "result_digest"),
+        tool_changed
+        or session_changed
+        or actor_changed
+        or id_changed
+        or setup_changed
+        or words.changed
+        or legacy_changed
+        or structured_changed,
+        *words[1:],
+    )
 
-    __slots__ = ("attributes", "record", "sanitized")
 
-    def __init__(self, record: Mapping[str, Any]) -> None:
-        attributes = record.get("attributes", _NOTHING)
-        if not isinstance(attributes, Mapping):
-            raise MalformedRecordError("malformed_attributes")
-        if attributes.get(semconv.OPERATION_NAME, semconv.EXECUTE_TOOL) != semconv.EXECUTE_TOOL:
-            raise MalformedRecordError("no_tool_call")
-        self.record = record
-        self.attributes = attributes
-        self.sanitized = False
+class _Words(NamedTuple):
+    """The words of a record; everything after *changed* is a column, in the order of ``CallRecord``."""
 
-    def call(self) -> CallRecord:
-        trace_id = _bytes(self.record.get("trace_id"), 16, "trace_id")
-        conversation = self._name(semconv.CONVERSATION_ID)
-        started_at = _integer(self.record.get("start_time_unix_nano"), "start_time")
-        outcome = self._outcome()
-        failed = outcome == "error"
-        code = self._name(semconv.ERROR_TYPE) or None
-        unclassified = self._boolean(semconv.UNCLASSIFIED) or False
-        if failed and code is None:
-            code, unclassified = "internal_error", True
-        setup = self._setup()
-        tool = self._name(semconv.TOOL_NAME)
-        if not tool:
-            raise MalformedRecordError("malformed_tool_name")
-        return CallRecord(
-            trace_id=trace_id,
-            span_id=_bytes(self.record.get("span_id"), 8, "span_id"),
-            parent_span_id=_optional_bytes(self.record.get("parent_span_id"), 8, "parent_span_id"),
-            session=conversation or trace_id.hex(),
-            session_source="conversation" if conversation else "trace",
-            actor=self._name(semconv.AGENT_NAME),
-            tool=tool,
-            setup=setup,
-            sequence=self._integer(semconv.SEQUENCE, started_at),
-            turn=self._optional_integer(semconv.TURN),
-            user_turn=self._optional_integer(semconv.USER_TURN),
-            started_at=started_at,
-            # A clock that was set back during the call must not make it end before it began.
-            ended_at=max(started_at, _integer(self.record.get("end_time_unix_nano"), "end_time")),
-            replayed=setup.source != semconv.LIVE,
-            stage=self._word(semconv.STAGE, _STAGES, "legacy"),
-            arm=self._word(semconv.ARM, _ARMS, "legacy"),
-            served=self._word(semconv.SERVED, _SERVED, "legacy"),
-            outcome=outcome,
-            code=code,
-            category=self._name(semconv.CATEGORY) or None,
-            next_action=self._name(semconv.NEXT_ACTION) or None,
-            retryable=self._retryable(code) if failed else None,
-            unclassified=unclassified,
-            attempts=self._integer(semconv.ATTEMPTS, 1),
-            call_id=self._name(semconv.TOOL_CALL_ID) or None,
-            args_digest=_optional_bytes(self.attributes.get(semconv.ARGS_DIGEST), 16, "args_digest"),
-            args_kind=self._name(semconv.ARGS_KIND) or None,
-            result_digest=_optional_bytes(self.attributes.get(semconv.RESULT_DIGEST), 16, "result_digest"),
-            legacy_kind=self._optional_word(semconv.LEGACY_KIND, _KINDS),
-            legacy=self._payload(semconv.LEGACY_PAYLOAD, semconv.LEGACY_DIGEST, semconv.LEGACY_BYTES),
-            structured=self._payload(semconv.STRUCTURED_PAYLOAD, semconv.STRUCTURED_DIGEST, semconv.STRUCTURED_BYTES),
-            sanitized=self.sanitized,
+    changed: bool
+    stage: str
+    arm: str
+    served: str
+    outcome: str
+    code: str | None
+    category: str | None
+    next_action: str | None
+    retryable: bool | None
+    unclassified: bool
+    args_kind: str | None
+    legacy_kind: str | None
+
+
+def _words(record: Mapping[str, Any], get: Any) -> _Words:
+    found = (
+        record.get("status"),
+        get(semconv.STAGE),
+        get(semconv.ARM),
+        get(semconv.SERVED),
+        get(semconv.OUTCOME),
+        get(semconv.ERROR_TYPE),
+        get(semconv.CATEGORY),
+        get(semconv.NEXT_ACTION),
+        get(semconv.RETRYABLE),
+        get(semconv.UNCLASSIFIED),
+        get(semconv.ARGS_KIND),
+        get(semconv.LEGACY_KIND),
+    )
+    try:
+        return _checked_words(*found)
+    except TypeError:  # something in it is a list or an object: that is no word, and nothing to remember
+        return _checked_words.__wrapped__(*found)
+
+
+# Typed, since True is no version although it equals 1.
+@lru_cache(_REMEMBERED_WORDS, typed=True)
+def _checked_words(  # noqa: PLR0917 - the key of a cache
+    status: object,
+    stage: object,
+    arm: object,
+    served: object,
+    outcome: object,
+    code: object,
+    category: object,
+    next_action: object,
+    retryable: object,
+    unclassified: object,
+    args_kind: object,
+    legacy_kind: object,
+) -> _Words:
+    ended = _word(outcome, tuple(Outcome), "error" if status == "error" else "ok", "outcome")
+    named = [
+        _clean_name(value, what)
+        for value, what in (
+            (code, "error_type"),
+            (category, "category"),
+            (next_action, "next_action"),
+            (args_kind, "args_kind"),
         )
+    ]
+    code_name = named[0][0] or None
+    unknown = _boolean(unclassified, "unclassified") or False
+    if ended == _ERROR and code_name is None:
+        code_name, unknown = "internal_error", True
+    return _Words(
+        changed=any(changed for _, changed in named),
+        stage=_word(stage, tuple(Stage), "legacy", "stage"),
+        arm=_word(arm, tuple(Arm), "legacy", "arm"),
+        served=_word(served, _SERVED, "legacy", "served"),
+        outcome=ended,
+        code=code_name,
+        category=named[1][0] or None,
+        next_action=named[2][0] or None,
+        retryable=_retryable(retryable, code_name) if ended == _ERROR else None,
+        unclassified=unknown,
+        args_kind=named[3][0] or None,
+        legacy_kind=None if legacy_kind is None else _word(legacy_kind, tuple(LegacyKind), "", "legacy_kind"),
+    )
 
-    def _outcome(self) -> str:
-        if semconv.OUTCOME in self.attributes:
-            return self._word(semconv.OUTCOME, _OUTCOMES, "ok")
-        return "error" if self.record.get("status") == "error" else "ok"
 
-    def _setup(self) -> Setup:
-        resource = self.record.get("resource") or _NOTHING
-        if not isinstance(resource, Mapping):
-            raise MalformedRecordError("malformed_resource")
-        return Setup(
-            service=self._text_name(resource.get(semconv.SERVICE_NAME), semconv.SERVICE_NAME),
-            source=self._name(semconv.SOURCE) or semconv.LIVE,
-            flag_version=self._integer(semconv.FLAG_VERSION, 0),
-            flag_reason=self._name(semconv.FLAG_REASON),
-            prompt_variant=self._name(semconv.PROMPT_VARIANT),
-            contract_version=self._integer(semconv.CONTRACT_VERSION, 0),
-            dialect=self._name(semconv.DIALECT),
+def _setup(record: Mapping[str, Any], get: Any) -> tuple[Setup, bool]:
+    resource = record.get("resource") or _NOTHING
+    if not isinstance(resource, Mapping):
+        raise MalformedRecordError("malformed_resource")
+    found = (
+        resource.get(semconv.SERVICE_NAME),
+        get(semconv.SOURCE),
+        get(semconv.FLAG_VERSION),
+        get(semconv.FLAG_REASON),
+        get(semconv.PROMPT_VARIANT),
+        get(semconv.CONTRACT_VERSION),
+        get(semconv.DIALECT),
+    )
+    try:
+        return _checked_setup(*found)
+    except TypeError:
+        return _checked_setup.__wrapped__(*found)
+
+
+@lru_cache(_REMEMBERED_WORDS, typed=True)
+def _checked_setup(  # noqa: PLR0917 - the key of a cache
+    service: object,
+    source: object,
+    flag_version: object,
+    flag_reason: object,
+    prompt_variant: object,
+    contract_version: object,
+    dialect: object,
+) -> tuple[Setup, bool]:
+    words = [
+        _clean_name(value, what)
+        for value, what in (
+            (service, "service_name"),
+            (source, "source"),
+            (flag_reason, "flag_reason"),
+            (prompt_variant, "prompt_variant"),
+            (dialect, "dialect"),
         )
+    ]
+    setup = Setup(
+        service=words[0][0],
+        source=words[1][0] or semconv.LIVE,
+        flag_version=0 if flag_version is None else _integer(flag_version, "flag_version"),
+        flag_reason=words[2][0],
+        prompt_variant=words[3][0],
+        contract_version=0 if contract_version is None else _integer(contract_version, "contract_version"),
+        dialect=words[4][0],
+    )
+    return setup, any(changed for _, changed in words)
 
-    def _payload(self, text_name: str, digest_name: str, size_name: str) -> Payload | None:
-        text = self.attributes.get(text_name)
-        if text is None:
-            return None
-        if not isinstance(text, str):
-            raise MalformedRecordError(_malformed(text_name))
-        cleaned = clean(text)
-        self.sanitized |= cleaned != text
-        digest = _optional_bytes(self.attributes.get(digest_name), 16, _short(digest_name))
+
+def _payload(text: object, digest: object, size: object, side: str) -> tuple[Payload | None, bool]:
+    if text is None:
+        return None, False
+    if not isinstance(text, str):
+        raise MalformedRecordError(f"malformed_{side}_payload")
+    cleaned = clean(text)
+    known = _optional_bytes(digest, 16, f"{side}_digest")
+    if known is None or size is None:
         encoded = cleaned.encode()
-        return Payload(
-            digest=digest or hashlib.blake2b(encoded, digest_size=16).digest(),
-            size=self._integer(size_name, len(encoded)),
-            text=cleaned,
-        )
+        known = known or hashlib.blake2b(encoded, digest_size=16).digest()
+        size = len(encoded) if size is None else size
+    return Payload(known, _integer(size, f"{side}_bytes"), cleaned), cleaned != text
 
-    def _retryable(self, code: str | None) -> bool:
-        said = self._boolean(semconv.RETRYABLE)
-        if said is not None:
-            return said
-        spec = CODES.get(code or "")
-        return spec is not None and spec.retryable
 
-    def _name(self, name: str) -> str:
-        value = self.attributes.get(name)
-        return "" if value is None else self._text_name(value, name)
+def _retryable(said: object, code: str | None) -> bool:
+    known = _boolean(said, "retryable")
+    if known is not None:
+        return known
+    spec = CODES.get(code or "")
+    return spec is not None and spec.retryable
 
-    def _text_name(self, value: object, name: str) -> str:
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise MalformedRecordError(_malformed(name))
-        cleaned = clean_name(value)
-        self.sanitized |= cleaned != value
-        return cleaned
 
-    def _word(self, name: str, words: frozenset[str], default: str) -> str:
-        value = self.attributes.get(name, default)
-        if not isinstance(value, str) or value not in words:
-            raise MalformedRecordError(_malformed(name))
-        return str(value)
+def _name(value: object, what: str) -> tuple[str, bool]:
+    if isinstance(value, str) and len(value) > MAX_NAME_CHARACTERS:
+        return _clean_name(value, what)
+    try:
+        return _remembered_name(value, what)
+    except TypeError:
+        raise MalformedRecordError(f"malformed_{what}") from None
 
-    def _optional_word(self, name: str, words: frozenset[str]) -> str | None:
-        return None if self.attributes.get(name) is None else self._word(name, words, "")
 
-    def _integer(self, name: str, default: int) -> int:
-        value = self.attributes.get(name)
-        return default if value is None else _integer(value, _short(name))
+def _clean_name(value: object, what: str) -> tuple[str, bool]:
+    if value is None:
+        return "", False
+    if not isinstance(value, str):
+        raise MalformedRecordError(f"malformed_{what}")
+    cleaned = clean_name(value)
+    return cleaned, cleaned != value
 
-    def _optional_integer(self, name: str) -> int | None:
-        value = self.attributes.get(name)
-        return None if value is None else _integer(value, _short(name))
 
-    def _boolean(self, name: str) -> bool | None:
-        value = self.attributes.get(name)
-        if value is None or isinstance(value, bool):
-            return value
-        raise MalformedRecordError(_malformed(name))
+_remembered_name = lru_cache(_REMEMBERED_NAMES, typed=True)(_clean_name)
+
+
+def _word(value: object, words: tuple[str, ...], default: str, what: str) -> str:
+    if value is None:
+        return default
+    if not isinstance(value, str) or value not in words:
+        raise MalformedRecordError(f"malformed_{what}")
+    return str(value)
+
+
+def _boolean(value: object, what: str) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise MalformedRecordError(f"malformed_{what}")
 
 
 def _loss(record: Mapping[str, Any]) -> LossRecord:
@@ -278,22 +404,15 @@ def _integer(value: object, what: str) -> int:
 
 
 def _bytes(value: object, length: int, what: str) -> bytes:
-    try:
-        found = bytes.fromhex(cast("str", value))
-    except (TypeError, ValueError):
-        raise MalformedRecordError(f"malformed_{what}") from None
-    if len(found) != length or len(cast("str", value)) != 2 * length:
-        raise MalformedRecordError(f"malformed_{what}")
-    return found
+    if isinstance(value, str) and len(value) == 2 * length:
+        try:
+            found = bytes.fromhex(value)
+        except ValueError:
+            found = b""
+        if len(found) == length:
+            return found
+    raise MalformedRecordError(f"malformed_{what}")
 
 
 def _optional_bytes(value: object, length: int, what: str) -> bytes | None:
     return None if value is None else _bytes(value, length, what)
-
-
-def _malformed(name: str) -> str:
-    return f"malformed_{_short(name)}"
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("changeover.").replace(".", "_")

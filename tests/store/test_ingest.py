@@ -436,3 +436,23 @@ def test_statements_a_batch_do_not_grow_with_the_session(sqlite_store, span):
         counts.append(next(statements) - before)
 
     assert counts[-1] <= counts[1] + 1
+
+
+def test_ingest_never_reads_all_calls(sqlite_store, span):
+    from sqlalchemy import event
+
+    ingest(sqlite_store, [span(number, "unanswered", session=f"s{number % 9}") for number in range(1, 200)])
+    plans: list[str] = []
+
+    def explain(connection, _cursor, statement, parameters, _context, executemany):
+        if not statement.startswith(("BEGIN", "INSERT")):
+            first = parameters[0] if executemany else parameters
+            explained = connection.connection.driver_connection.execute(f"EXPLAIN QUERY PLAN {statement}", first)
+            plans.extend(row[3] for row in explained)
+
+    event.listen(sqlite_store.engine, "before_cursor_execute", explain)
+    ingest(sqlite_store, [span(number, session=f"s{number % 9}") for number in range(150, 250)])
+    event.remove(sqlite_store.engine, "before_cursor_execute", explain)
+
+    assert any(step.startswith("SEARCH found USING INDEX ix_call_session_id_actor_id_sequence") for step in plans)
+    assert [step for step in plans if step.startswith(("SCAN call", "SCAN found", "SCAN session_tool"))] == []
