@@ -5,13 +5,14 @@ A crash in between costs nothing, since taking a segment in again changes nothin
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from .engine import BUSY_SECONDS
 from .errors import StoreError
-from .ingest import Ingested, ingest
+from .ingest import ingest
 from .records import MAX_INTEGER
 from .segments import batches, locked
 
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from .engine import Store
+    from .segments import Batch
 
 SUFFIX: Final = ".jsonl"
+REFUSED: Final = "refused_record"
+_log = logging.getLogger(__name__)
 _DIGITS = 19
 
 
@@ -94,14 +98,38 @@ def _drain_locked(file: BinaryIO, path: Path, store: Store) -> Drained:
     began_at = _began_at(path)
     for batch in batches(file):
         # Named after its place in the segment, so that its losses count once however often it is delivered.
-        done = ingest(store, batch.records, process=f"{path.name}@{batch.offset}", at=began_at, lost=batch.lost)
-        drained += _drained(done, len(batch.records))
+        drained += _take_in(store, batch, f"{path.name}@{batch.offset}", began_at)
     path.unlink()
     return drained
 
 
-def _drained(done: Ingested, records: int) -> Drained:
-    return Drained(records=records, stored=done.stored, lost=done.rejected)
+def _take_in(store: Store, batch: Batch, name: str, at: int) -> Drained:
+    try:
+        done = ingest(store, batch.records, process=name, at=at, lost=batch.lost)
+    except StoreError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever it is, it is logged and its records are counted
+        # One record that nobody foresaw must not hold up all that come after it for ever.
+        _log.exception("records of %s are taken in one by one, since they cannot be together", name)
+        return _take_in_singly(store, batch, name, at)
+    return Drained(records=len(batch.records), stored=done.stored, lost=done.rejected)
+
+
+def _take_in_singly(store: Store, batch: Batch, name: str, at: int) -> Drained:
+    stored, lost = 0, Counter(batch.lost)
+    for place, record in enumerate(batch.records):
+        try:
+            done = ingest(store, [record], process=f"{name}+{place}", at=at)
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 - counted; the batch's failure was logged
+            batch.lose(REFUSED)
+            lost[REFUSED] += 1
+        else:
+            stored += done.stored
+            lost.update(done.rejected)
+    ingest(store, [], process=name, at=at, lost=batch.lost)
+    return Drained(records=len(batch.records), stored=stored, lost=dict(lost))
 
 
 def _began_at(path: Path) -> int:

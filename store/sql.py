@@ -42,8 +42,15 @@ def take_turns(connection: Connection) -> None:
 
 def insert_rows(connection: Connection, table: Table, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     """Insert *rows*, plain tuples of *columns*, as fast as the driver can: nothing converts them on their way."""
-    if rows:
+    if not rows:
+        return
+    if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(_insert(table, columns, connection.dialect), rows)
+        return
+    driver: Any = connection.connection.driver_connection
+    with driver.cursor() as cursor, cursor.copy(_copy(table, columns, connection.dialect)) as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def matching(
@@ -94,11 +101,18 @@ def _update(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
 
 @lru_cache
 def _insert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {_target(table, columns, dialect)} VALUES ({marks})"  # noqa: S608 - names of ours only
+
+
+@lru_cache
+def _copy(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
+    return f"COPY {_target(table, columns, dialect)} FROM STDIN"
+
+
+def _target(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
     quote = dialect.identifier_preparer.quote
-    mark = "?" if dialect.name == "sqlite" else "%s"
-    named = ", ".join(quote(column) for column in columns)
-    marks = ", ".join([mark] * len(columns))
-    return f"INSERT INTO {quote(table.name)} ({named}) VALUES ({marks})"  # noqa: S608 - names of ours only
+    return f"{quote(table.name)} ({', '.join(quote(column) for column in columns)})"
 
 
 def run_many(connection: Connection, statement: Any, rows: list[dict[str, Any]]) -> None:

@@ -207,3 +207,23 @@ with open_store(sys.argv[1]) as store:
     assert sum(map(int, answers)) == stored(store) == 144
     assert losses(store) == {"unreadable_record": 12}
     assert list(spool.iterdir()) == []
+
+
+def test_a_record_that_nobody_foresaw_does_not_hold_up_the_others(store, spool, span, monkeypatch):
+    genuine = drain_module.ingest
+
+    def stumble(store, records, **options):
+        if any(record.get("span_id") == f"{2:016x}" for record in records):
+            raise ZeroDivisionError
+        return genuine(store, records, **options)
+
+    monkeypatch.setattr(drain_module, "ingest", stumble)
+    lines = [line(span(1)), line(span(2)), line({"kind": "span"}), line(span(3)), b"{\n"]
+    write(spool, *lines)
+    first = drain(spool, store)
+    write(spool, *lines)
+    again = drain(spool, store)
+
+    assert (first.stored, again.stored, stored(store)) == (2, 0, 2)
+    assert losses(store) == {"refused_record": 1, "unknown_record_version": 1, "unreadable_record": 1}
+    assert first.lost == losses(store)
