@@ -70,7 +70,7 @@ def doctor(ctx: click.Context, *, store_url: str, as_json: bool) -> None:
 
 def recording(config: Config) -> Finding:
     """Say whether a process with this environment records at all."""
-    if config.enabled:
+    if config.recording:
         return Finding("recording", "ok", f"on, as service {config.service!r}")
     return Finding("recording", "problem", "off: CHANGEOVER_ENABLED is false; unset it to record")
 

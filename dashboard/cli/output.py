@@ -69,6 +69,7 @@ def table(columns: Columns, rows: Iterable[Sequence[object]], *, title: str | No
         header_style="bold",
         box=box.SIMPLE_HEAD if is_terminal() else None,
         pad_edge=False,
+        padding=(0, 1, 0, 0) if is_terminal() else (0, 1),
     )
     for heading, align in columns:
         shown.add_column(heading, justify=align, overflow="fold", no_wrap=align == "right")

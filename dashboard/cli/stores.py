@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
 from changeover.config import Config, sqlite_file
+
+from .errors import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +44,8 @@ def caught_up(config: Config, *, create: bool = False) -> Iterator[Store]:
     from changeover.store.drain import drain
 
     with opened(config, create=create) as store:
-        drain(config.spool, store)
+        for path, reason in drain(config.spool, store).refused.items():
+            click.echo(f"changeover: {path} stays in the spool: {one_line(reason)}", err=True)
         yield store
 
 
