@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from changeover.store.loops import Call, Marks, mark, turns
@@ -323,3 +325,46 @@ def test_a_hundred_thousand_calls_of_one_turn_need_no_comparison_of_each_with_ea
     calls = [a_call(number, turn=1 if number < 20_000 else 2) for number in range(40_000)]
 
     assert count(calls, "loop") == 20_000
+
+
+def documented_examples() -> list[tuple[str, int, int, int, int]]:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "loops.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(.+?)` \| (\d+) \| (\d+) \| (\d+)(?: \((\d+)\))? \|", page, re.MULTILINE)
+    return [
+        (session, int(errors), int(loops), int(all_), int(looped or 0)) for session, errors, loops, all_, looped in rows
+    ]
+
+
+@pytest.mark.parametrize(("session", "errors", "loops", "episodes", "looped"), documented_examples())
+def test_the_documented_examples_are_true(session, errors, loops, episodes, looped):
+    outcomes_of_sign = {"X": "error", "ok": "ok", "[]": "empty", "cancelled": "cancelled"}
+    calls: list[Call] = []
+    user_turn = 1
+    for turn, asked in enumerate(session.split(r" \| ")):
+        if asked == "(user)":
+            user_turn += 1
+            continue
+        for word in asked.split():
+            args, sign = word.split(":")
+            place = len(calls)
+            calls.append(
+                a_call(
+                    place,
+                    outcomes_of_sign[sign],
+                    args=args,
+                    turn=turn,
+                    user_turn=user_turn,
+                    started=turn,
+                    ended=turn,
+                    result="r",
+                )
+            )
+
+    found = mark(calls)
+    assert sum(call.outcome == "error" for call in calls) == errors
+    assert count(calls, "loop") == loops
+    assert (count(calls, "episode"), sum(marks.episode and marks.loop for marks in found)) == (episodes, looped)
+
+
+def test_there_are_documented_examples():
+    assert len(documented_examples()) >= 8
