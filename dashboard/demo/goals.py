@@ -10,20 +10,21 @@ from .orders import CUSTOMERS, FIRST_ORDER, ORDERS
 from .tools import REFUND_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from random import Random
 
-MISTAKE: Final = 0.3
+MISTAKE: Final = 0.4
 """Share of wishes with a mistake in them."""
 
-GOALS_A_SESSION: Final = 3
+GOALS_A_SESSION: Final = 4
 
 
 def goals_of_a_session(random: Random) -> list[Goal]:
     """Return what one user wants, in order."""
     wanted: list[Goal] = []
     while len(wanted) < GOALS_A_SESSION:
-        wanted += random.choice(_KINDS)(random)
+        (kind,) = random.choices(list(_KINDS), list(_KINDS.values()))
+        wanted += kind(random)
     return wanted
 
 
@@ -81,12 +82,13 @@ def _refund(random: Random) -> list[Goal]:
     return [Goal("refund_order", {"order_id": order, "amount": float(random.randint(1, 9))})]
 
 
-_KINDS: Final[tuple[Callable[[Random], list[Goal]], ...]] = (
-    _find,
-    _search,
-    _quote,
-    _quote_far_away,
-    _compare_prices,
-    _label,
-    _refund,
-)
+_KINDS: Final[Mapping[Callable[[Random], list[Goal]], int]] = {
+    _find: 5,
+    _search: 5,
+    _quote: 6,
+    _quote_far_away: 1,
+    _compare_prices: 1,
+    _label: 5,
+    _refund: 5,
+}
+"""Each kind of wish, and how often it is had compared with the others."""

@@ -43,7 +43,7 @@ class Orders:
         with closing(self._connect()) as connection, connection:
             connection.execute(_SCHEMA)
             for number in range(FIRST_ORDER, FIRST_ORDER + ORDERS):
-                row = (f"O-{number}", random.choice(CUSTOMERS), day.isoformat(), round(random.uniform(20, 400), 2))
+                row = (f"O-{number}", random.choice(CUSTOMERS), day.isoformat(), round(random.uniform(20, 140), 2))
                 connection.execute("INSERT INTO orders (id, customer, placed, total) VALUES (?, ?, ?, ?)", row)
                 day += timedelta(days=random.randint(0, 1))
 
