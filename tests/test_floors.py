@@ -25,12 +25,16 @@ FLOOR_0 = (
     "changeover.rollout",
     "changeover.arguments",
     "changeover.canonical",
+    "changeover.numerals",
     "changeover.cuts",
     "changeover.jsonable",
     "changeover.masking",
     "changeover.numerals",
     "changeover.secret_shapes",
     "changeover.redact",
+    "changeover.masking",
+    "changeover.secret_shapes",
+    "changeover.cuts",
     "changeover.config",
 )
 ROOMS_ABOVE = ("changeover.store", "changeover.dashboard", "changeover.migrations")
