@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import weakref
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +16,6 @@ from .errors import StoreError
 from .url import check_file, parse, sqlite_path
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
@@ -196,8 +196,12 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     # The driver's own idea of when to begin a transaction is switched off, see _begin_sqlite:
     # https://docs.sqlalchemy.org/en/20/dialects/sqlite.html#pysqlite-serializable
     connection.isolation_level = None
-    connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA foreign_keys=ON")
+    try:
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+    except sqlite3.Error:
+        connection.close()  # nobody else does: the pool has not got it yet
+        raise
 
 
 def _begin_sqlite(connection: Connection) -> None:
