@@ -14,6 +14,8 @@ from .output import console, print_json, table
 from .stores import caught_up, opened
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from changeover.store.flags import FlagChange
 
     from .output import Columns
@@ -192,7 +194,7 @@ def _current_user() -> str:
         return "unknown"
 
 
-def _print(columns: Columns, rows: list[tuple[object, ...]], *, nothing: str) -> None:
+def _print(columns: Columns, rows: Sequence[Sequence[object]], *, nothing: str) -> None:
     if rows:
         console().print(table(columns, rows))
     else:

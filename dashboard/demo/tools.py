@@ -28,6 +28,8 @@ CLIENT_SECONDS: Final = 0.15
 REFUND_LIMIT: Final = 150.0
 """What an agent may give back without a person's approval."""
 
+_FACTS: Final = ("field", "received", "allowed")
+
 
 class CarrierError(Exception):
     """The carrier answered with an HTTP status that is no success."""
@@ -42,7 +44,7 @@ class CarrierError(Exception):
 def from_status(error: CarrierError) -> ToolError:
     """Give a carrier's answer its code: by HTTP status, with the facts of its body as context."""
     code = next((spec.code for spec in CODES.values() if error.status in spec.http), "upstream_error")
-    context = {name: error.body[name] for name in ("field", "received", "allowed") if name in error.body}
+    context: dict[str, Any] = {name: error.body[name] for name in _FACTS if name in error.body}
     if error.retry_after is not None:
         context["retry_after_ms"] = int(error.retry_after) * 1000
     message = None
