@@ -29,7 +29,7 @@ SLOW_REGION: Final = "99"
 SLOW_WAREHOUSE: Final = "7"
 """Orders whose number ends so lie in a warehouse that answers slowly, once."""
 
-SLOW_SECONDS: Final = 0.4
+SLOW_SECONDS: Final = 1.2
 POSTCODE_DIGITS: Final = 5
 SERVICES: Final = ("standard", "express")
 NEEDS_CONTRACT: Final = "express"
@@ -124,7 +124,6 @@ def running_carrier() -> Iterator[str]:
     """Run the service on a free port of this machine and give its address, ``http://127.0.0.1:…``."""
     handler = type("Handler", (_Handler,), {"carrier": Carrier()})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="demo-carrier", daemon=True)
         thread.start()
         try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .orders import Orders
 
-CLIENT_SECONDS: Final = 0.15
+CLIENT_SECONDS: Final = 0.5
 """How long the tools wait for the carrier."""
 
 REFUND_LIMIT: Final = 150.0
