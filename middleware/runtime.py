@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from .config import Config, ConfigurationError
 from .flags import Decision, FlagBoard
+from .forkgate import gate
 from .hostbridge import HostBridge
 from .keyfile import KEY_BYTES, digest_key
 from .losses import Loss, Losses
@@ -118,24 +119,24 @@ class NoFlags:
 
 
 class _QuietSource:
-    """The store's flags, read without leaving spans of our SQL in the host's traces."""
+    """The store's flags, read without spans of our SQL in the host's traces, and never in the middle of a fork."""
 
     def __init__(self, url: str) -> None:
         from changeover.store.flag_source import StoreFlagSource
 
-        with quiet():
+        with gate.inside(), quiet():
             self._source: FlagSource = StoreFlagSource(url)
 
     def load(self) -> Mapping[str, Flag]:
-        with quiet():
+        with gate.inside(), quiet():
             return self._source.load()
 
     def pinned(self, session: str, tool: str) -> Arm | None:
-        with quiet():
+        with gate.inside(), quiet():
             return self._source.pinned(session, tool)
 
     def close(self) -> None:
-        with quiet():
+        with gate.inside(), quiet():
             self._source.close()
 
 
@@ -201,16 +202,19 @@ def flush(timeout: float = 5.0) -> bool:
 
 
 def _build() -> Runtime:
-    global _runtime, _exit_hooked  # noqa: PLW0603 - the same
+    global _exit_hooked  # noqa: PLW0603 - the same
     with _lock:
-        if _runtime is None:
-            made = _made()
-            # A finalizer that ran meanwhile may have called a wrapped tool, and so built one already.
-            _runtime = _runtime or made
-            if not _exit_hooked:
-                _exit_hooked = True
-                atexit.register(_at_exit)
-        return _runtime
+        if not _exit_hooked:
+            _exit_hooked = True
+            atexit.register(_at_exit)
+        return _runtime or _kept(_made())
+
+
+def _kept(made: Runtime) -> Runtime:
+    """Return *made*, unless a finalizer that ran meanwhile called a wrapped tool and so built a runtime already."""
+    global _runtime  # noqa: PLW0603 - the same
+    _runtime = _runtime or made
+    return _runtime
 
 
 def _made() -> Runtime:
