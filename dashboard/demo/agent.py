@@ -84,14 +84,21 @@ class Agent:
     Args:
         tools: what it may call, by name.
         random: decides whether an unreadable error is answered with the same call.
+        thinking_seconds: how long it takes from one result to the next call, as a model would take its time.
         sleep: waits for so many seconds.
     """
 
     def __init__(
-        self, tools: Mapping[str, Callable[..., Any]], random: Random, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        tools: Mapping[str, Callable[..., Any]],
+        random: Random,
+        *,
+        thinking_seconds: float = 0.0,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._tools = tools
         self._random = random
+        self._thinking_seconds = thinking_seconds
         self._sleep = sleep
 
     def pursue(self, goal: Goal, conversation: Session) -> bool:
@@ -99,6 +106,8 @@ class Agent:
         conversation.user_message()
         arguments, answer = goal.arguments, goal.corrected
         for _ in range(MAX_CALLS):
+            if self._thinking_seconds:
+                self._sleep(self._thinking_seconds)
             conversation.turn()
             reading = read(as_text(self._tools[goal.tool], arguments))
             if not reading.failed:

@@ -37,7 +37,8 @@ WHO: Final = "changeover demo"
 SESSIONS: Final = 200
 """Sessions a phase by default: enough for a verdict on most tools, few enough for a minute."""
 
-AT_ONCE: Final = 12
+AT_ONCE: Final = 16
+THINKING_SECONDS: Final = 0.06
 FLAG_SECONDS: Final = 10.0
 FLUSH_SECONDS: Final = 30.0
 
@@ -124,7 +125,8 @@ class _Scene:
         wishes = random.Random(f"{self.seed} {number}")  # noqa: S311 - a script, no secret
         choices = random.Random(f"{self.seed} {phase.name} {number}")  # noqa: S311 - the same
         session = f"{self.name}-{phase.name}-{number}"
-        agent = Agent(Desk(self.orders, self.carrier, session).tools(), choices)
+        tools = Desk(self.orders, self.carrier, session).tools()
+        agent = Agent(tools, choices, thinking_seconds=THINKING_SECONDS)
         with changeover.session(session, actor="scripted-agent") as conversation:
             for goal in goals_of_a_session(wishes):
                 agent.pursue(goal, conversation)
