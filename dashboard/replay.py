@@ -250,8 +250,8 @@ def _count(recording: Recording, replayed: Replayed) -> None:
 
 def _session_counts(session: RecordedSession) -> dict[str, Counts]:
     by_actor: dict[str, list[Call]] = {}
-    for ordinal, call in enumerate(session.calls):
-        by_actor.setdefault(call.actor, []).append(_as_call(ordinal, call))
+    for ordinal, recorded in enumerate(session.calls):
+        by_actor.setdefault(recorded.actor, []).append(_as_call(ordinal, recorded))
     by_tool: dict[str, Counts] = {}
     for calls in by_actor.values():
         for call, marks in zip(calls, mark(calls), strict=True):

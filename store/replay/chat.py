@@ -64,7 +64,7 @@ def _in_one(value: Any, place: str) -> list[tuple[str, list[Any]]]:
     if isinstance(value, dict) and are_messages(value.get("messages")):
         return [(f"{place}messages", value["messages"])]
     if isinstance(value, list) and value:
-        found = []
+        found: list[tuple[str, list[Any]]] = []
         for index, entry in enumerate(value):
             messages = entry.get("messages") if isinstance(entry, dict) else entry
             if not are_messages(messages):

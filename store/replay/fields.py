@@ -9,17 +9,23 @@ from typing import Any
 from .model import StructureError
 
 _LATEST_SECONDS = 2**63 // 10**9  # the year 2262, where nanoseconds in 64 bits end
-_KINDS = {dict: "an object", list: "a list", str: "a text"}
+_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number"}
 
 
 def an_object(value: Any, place: str) -> dict[str, Any]:
     """Return *value*, which must be a JSON object."""
-    return _of(dict, value, place)
+    if not isinstance(value, dict):
+        raise StructureError(f"{place} must be an object, not {_described(value)}")
+    return value
 
 
 def a_list(value: Any, place: str) -> list[Any]:
     """Return *value*, which must be a list; null counts as an empty one."""
-    return [] if value is None else _of(list, value, place)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise StructureError(f"{place} must be a list, not {_described(value)}")
+    return value
 
 
 def a_name(value: Any, place: str) -> str:
@@ -74,13 +80,5 @@ def _is_text_block(block: Any) -> bool:
     return isinstance(block, dict) and isinstance(block.get("text"), str)
 
 
-def _of(kind: type, value: Any, place: str) -> Any:
-    if not isinstance(value, kind):
-        raise StructureError(f"{place} must be {_KINDS[kind]}, not {_described(value)}")
-    return value
-
-
 def _described(value: Any) -> str:
-    if value is None:
-        return "null"
-    return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
+    return "null" if value is None else _KINDS.get(type(value), type(value).__name__)

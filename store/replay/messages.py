@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .conversation import Conversation
 from .fields import a_list, a_name, a_time, an_id, an_object, as_text, holds_text
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 
 
-def are_messages(value: Any) -> bool:
+def are_messages(value: Any) -> TypeGuard[list[Any]]:
     """Return whether *value* is a list of chat messages."""
     return isinstance(value, list) and bool(value) and all(_is_message(item) for item in value)
 
@@ -77,10 +77,9 @@ def message_calls(message: dict[str, Any], place: str) -> list[tuple[str | None,
         call = an_object(entry, here)
         function = call if call.get("function") is None else an_object(call["function"], f"{here}.function")
         calls.append((an_id(call.get("id")), a_name(function.get("name"), here), function.get("arguments")))
-    function = message.get("function_call")
-    if function is not None:
+    if message.get("function_call") is not None:
         here = f"{place}.function_call"
-        function = an_object(function, here)
+        function = an_object(message["function_call"], here)
         calls.append((None, a_name(function.get("name"), here), function.get("arguments")))
     return calls
 
