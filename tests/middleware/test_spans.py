@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 
 import changeover
@@ -300,3 +301,35 @@ def test_building_a_record_is_pure():
 
     assert built["attributes"] == {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t", "x": 1}
     assert built["name"] == "execute_tool t"
+
+
+HOST = """
+import json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBasedTraceIdRatio
+import changeover
+
+tool = changeover.wrap(lambda n: trace.get_tracer("inside").start_span("inside").end(), name="tool")
+tool(0)  # before the host has configured anything
+exporter = InMemorySpanExporter()
+trace.set_tracer_provider(TracerProvider(sampler={sampler}))
+trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(exporter))
+for n in range(30):
+    tool(n)
+assert changeover.flush(30)
+spans = exporter.get_finished_spans()
+print(json.dumps([len(spans), sum(span.name == "execute_tool tool" for span in spans)]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("sampler", "seen"), [("ALWAYS_ON", [60, 30]), ("ALWAYS_OFF", [0, 0]), ("ParentBasedTraceIdRatio(0.0)", [0, 0])]
+)
+def test_br_06_21_a_real_host_sees_what_its_sampler_keeps_and_the_store_all(process, sampler, seen):
+    done = process.run(HOST.format(sampler=sampler))
+
+    assert json.loads(done.stdout) == seen
+    assert len(process.stored()) == 31
