@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .blocks import block_calls, block_results
 from .conversation import Conversation
 from .fields import a_time, an_id, an_object, holds_text
-from .messages import block_calls, block_results
 
 if TYPE_CHECKING:
     from .model import RecordedSession
@@ -35,8 +35,8 @@ def read(source: Source) -> list[RecordedSession]:
     turns: dict[str, int] = {}
     chains: dict[str, str] = {}
     key: str | None = None
-    for number, value in enumerate(source.values, 1):
-        place = f"line {number}"
+    for place, value in source.placed():
+        place = place or "line 1"  # noqa: PLW2901 - the only one
         event = an_object(value, place)
         if event.get("type") not in _SPEAKERS:
             continue
@@ -75,7 +75,8 @@ def _actor(event: dict[str, Any], uuid: str | None, chains: dict[str, str]) -> s
     agent = an_id(event.get("agentId"))
     if agent is None:
         parent = an_id(event.get("parentUuid"))
-        agent = chains.get(parent or "", "sidechain" if "parentUuid" not in event else f"sidechain {uuid}")
+        begun = f"sidechain {uuid}" if uuid is not None and "parentUuid" in event else "sidechain"
+        agent = chains.get(parent or "", begun)
     if uuid is not None:
         chains[uuid] = agent
     return agent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
 from .model import RecordedCall, RecordedSession
@@ -17,7 +17,8 @@ class Conversation:
 
     def __init__(self) -> None:
         self._calls: list[RecordedCall] = []
-        self._unanswered: deque[RecordedCall] = deque()
+        self._unanswered: OrderedDict[int, RecordedCall] = OrderedDict()
+        self._places: defaultdict[str, deque[int]] = defaultdict(deque)
         self._turns = 0
         self._user_turns = 0
         self._own_user_turns: dict[str, int] = {}
@@ -48,25 +49,29 @@ class Conversation:
         """Add a call that the model response *turn* asked for."""
         user_turn = self._user_turns + self._own_user_turns.get(actor, 0)
         call = RecordedCall(actor, turn, user_turn, call_id, tool, arguments, started_ns=at_ns, key=key)
+        self._unanswered[len(self._calls)] = call
+        if call_id is not None:
+            self._places[call_id].append(len(self._calls))
         self._calls.append(call)
-        self._unanswered.append(call)
 
     def result(self, text: str, *, is_error: bool, call_id: str | None = None, at_ns: int | None = None) -> None:
         """Give a result to the call it belongs to."""
-        call = self.awaiting(call_id)
-        if call is None:
+        place = self._awaiting(call_id)
+        if place is None:
             return
-        self._unanswered.remove(call)
+        call = self._unanswered.pop(place)
         call.result = text
         call.is_error = is_error
         call.ended_ns = at_ns
 
-    def awaiting(self, call_id: str | None) -> RecordedCall | None:
-        """Return the call that a result with *call_id* would belong to."""
-        for call in self._unanswered:
-            if call_id is None or call.call_id == call_id:
-                return call
-        return None
+    def _awaiting(self, call_id: str | None) -> int | None:
+        if call_id is None:
+            return next(iter(self._unanswered), None)
+        places = self._places.get(call_id, deque())
+        # A result without an id may have answered some of them.
+        while places and places[0] not in self._unanswered:
+            places.popleft()
+        return places.popleft() if places else None
 
     def session(self, key: str | None = None) -> RecordedSession:
         """Return what was collected."""

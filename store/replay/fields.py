@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from .model import StructureError
 
-_LATEST_SECONDS = 2**63 // 10**9  # the year 2262, where nanoseconds in 64 bits end
+LATEST_NS: Final = 2**62
+"""Latest time that is taken as one, in the year 2116: one may still add to it before 64 bits end."""
+
 _KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number"}
 
 
@@ -58,9 +60,8 @@ def holds_text(content: Any) -> bool:
     if isinstance(content, str):
         return bool(content.strip())
     if isinstance(content, list):
-        return any(
-            isinstance(block, str) or (_is_text_block(block) and bool(block["text"].strip())) for block in content
-        )
+        texts = (block["text"] if _is_text_block(block) else block for block in content)
+        return any(isinstance(text, str) and text.strip() for text in texts)
     return False
 
 
@@ -73,7 +74,7 @@ def a_time(value: Any) -> int | None:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
-    return int(seconds * 1_000_000) * 1000 if 0 <= seconds < _LATEST_SECONDS else None
+    return int(seconds * 1_000_000) * 1000 if 0 <= seconds < LATEST_NS / 1e9 else None
 
 
 def _is_text_block(block: Any) -> bool:

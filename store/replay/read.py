@@ -34,8 +34,8 @@ FORMATS: Final[dict[str, Format]] = {
     toolbench.NAME: Format(toolbench.recognise, toolbench.read),
     intercode.NAME: Format(intercode.recognise, intercode.read),
     swe_agent.NAME: Format(swe_agent.recognise, swe_agent.read),
-    chat.ANTHROPIC: Format(chat.recognise_anthropic, chat.read_anthropic),
-    chat.OPENAI: Format(chat.recognise_openai, chat.read_openai),
+    chat.ANTHROPIC: Format(chat.recognise_anthropic, chat.read),
+    chat.OPENAI: Format(chat.recognise_openai, chat.read),
 }
 """Every format that can be replayed, by the name that ``--format`` takes."""
 
@@ -51,16 +51,15 @@ def read(path: Path, form: str | None = None) -> Recording:
         ReplayError: when it cannot be read, is of no known format, or breaks somewhere.
     """
     source = load(path)
-    name = form or _recognised(source)
+    name = _recognised(source) if form is None else form
     try:
+        if not FORMATS[name].recognise(source):
+            raise ReplayError(path, f"is no {name} recording")
         sessions = FORMATS[name].read(source)
     except StructureError as error:
         raise ReplayError(path, str(error)) from None
     except RecursionError:
         raise ReplayError(path, "is nested too deeply") from None
-    except (KeyError, TypeError, AttributeError, IndexError):
-        # Only a format that was asked for by name reads a file that it would not have recognised.
-        raise ReplayError(path, f"is no {name} recording") from None
     with_calls = tuple(session for session in sessions if session.calls)
     return Recording(path, name, source.digest, source.modified_ns, with_calls)
 

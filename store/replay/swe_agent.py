@@ -17,11 +17,12 @@ NAME = "swe-agent"
 
 
 def recognise(source: Source) -> bool:
-    """Return whether the file is an object with a ``trajectory`` of actions."""
+    """Return whether the file is an object with a ``trajectory``, whose steps (if it got to any) have an action."""
     value = source.values[0]
-    if len(source.values) != 1 or not isinstance(value, dict) or not isinstance(value.get("trajectory"), list):
+    if source.lines or not isinstance(value, dict) or not isinstance(value.get("trajectory"), list):
         return False
-    return all(not isinstance(step, dict) or "action" in step for step in value["trajectory"])
+    steps = value["trajectory"]
+    return not steps or any(isinstance(step, dict) and "action" in step for step in steps)
 
 
 def read(source: Source) -> list[RecordedSession]:
