@@ -19,7 +19,8 @@ from .stores import opened, store_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from changeover.dashboard.replay import Counts, Replayed
+    from changeover.dashboard.replay import Replayed
+    from changeover.dashboard.replay_counts import Counts
 
     from .output import Columns
 
@@ -66,15 +67,15 @@ def replay(*, paths: tuple[Path, ...], form: str, store_url: str, as_json: bool)
     from changeover.keyfile import digest_key
 
     config = Config.resolve(store=store_url)
-    files = find(paths)
-    if not files:
-        raise Refused(f"{_listed(paths)}: no file that ends in .json, .jsonl or .traj (or .gz of these) is there")
-    with opened(config, create=True) as store, _progress(len(files)) as done:
+    found = find(paths)
+    if not found.files:
+        raise Refused("; ".join(f"{path}: {reason}" for path, reason in found.skipped))
+    with opened(config, create=True) as store, _progress(len(found.files)) as done:
         try:
             key = digest_key(config.spool)
         except (OSError, ValueError) as fault:
             raise Refused(f"the key of the digests cannot be used: {fault}") from fault
-        replayed = take_in(files, store, config, key=key, form=None if form == "auto" else form, done=done)
+        replayed = take_in(found, store, config, key=key, form=None if form == "auto" else form, done=done)
     for path, reason in replayed.skipped:
         click.echo(f"changeover: skipped {one_line(f'{path}: {reason}')}", err=True)
     if as_json:
@@ -111,8 +112,8 @@ def _show(replayed: Replayed, config: Config) -> None:
     out = console()
     files = [(path, form, *_cells(counts)) for path, form, counts in replayed.files]
     out.print(table((("file", "left"), ("format", "left"), *figures), files))
-    tools = [(name, *_cells(replayed.tools[name])) for name in sorted(replayed.tools)]
-    out.print(table((("tool", "left"), *figures), [*tools, ("all", *_cells(replayed.total))]))
+    tools = [(name, *_cells(counts)) for name, counts in sorted(replayed.held.tools.items())]
+    out.print(table((("tool", "left"), *figures), [*tools, ("all", *_cells(replayed.held.total))]))
     out.print(
         f"{replayed.stored} new calls are in {store_name(config)}; look at them with: changeover serve{_option(config)}"
     )
@@ -125,7 +126,3 @@ def _option(config: Config) -> str:
 def _cells(counts: Counts) -> tuple[Any, ...]:
     rate = "no errors" if counts.loop_rate is None else f"{counts.loop_rate:.1%}"
     return (counts.sessions, counts.calls, counts.errors, counts.loops, rate, counts.runaways)
-
-
-def _listed(paths: tuple[Path, ...]) -> str:
-    return ", ".join(map(str, paths))
