@@ -6,6 +6,7 @@ reader of a pipe went away.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import contextmanager, suppress
@@ -32,6 +33,9 @@ _FOR_PEOPLE: Final = frozenset(
 
 They are told by name, not by class: importing the classes would import the store on every start.
 """
+
+
+_DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Refused(click.ClickException):
@@ -80,12 +84,15 @@ def guarded(ctx: click.Context) -> Iterator[None]:
     except Exception as error:
         if ctx.meta.get(DEBUG):
             raise
-        raise _as_one_line(error) from error
+        raise as_one_line(error) from error
 
 
-def _as_one_line(error: Exception) -> click.ClickException:
+def as_one_line(error: Exception) -> click.ClickException:
+    """Return what *error* looks like to the user: something to set right, or a fault of ours."""
     if _is_for_people(error):
         return Refused(str(error))
+    if isinstance(error, OSError) and error.errno in _DISK_FULL:
+        return Refused(f"{error.filename or 'the output'} cannot be written: the disk is full; make room and try again")
     if type(error).__module__.startswith("sqlalchemy.") and getattr(error, "orig", None) is not None:
         return Refused(f"the store refused: {error.orig}; check --store, or run again with --debug")  # type: ignore[attr-defined]
     return _OurFault(

@@ -9,6 +9,7 @@ import click
 from changeover.config import Config
 from changeover.semconv import Stage
 
+from .errors import one_line
 from .options import json_option, store_option
 from .output import console, print_json, table
 from .stores import caught_up, opened
@@ -123,7 +124,9 @@ def history(*, tool: str | None, limit: int, store_url: str, as_json: bool) -> N
         return
     columns: Columns = (("when (UTC)", "left"), ("tool", "left"), ("change", "left"), ("who", "left"), ("why", "left"))
     rows = [(f"{c.at:%Y-%m-%d %H:%M:%S}", c.tool, _from_to(c), c.who, c.reason) for c in changes]
-    _print(columns, rows, nothing="No flag has ever been changed." if tool is None else f"No change of {tool}.")
+    _print(
+        columns, rows, nothing="No flag has ever been changed." if tool is None else f"No change of {one_line(tool)}."
+    )
 
 
 def percent(rollout: float, stage: Stage) -> str | None:
@@ -163,7 +166,7 @@ def _change(
     if as_json:
         print_json(_as_dict(change))
     else:
-        click.echo(f"{change.tool}: {_from_to(change)}; {SEEN_WITHIN}")
+        click.echo(f"{one_line(change.tool)}: {_from_to(change)}; {SEEN_WITHIN}")
 
 
 def _from_to(change: FlagChange) -> str:

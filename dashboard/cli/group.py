@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .errors import guarded, show
+from .errors import as_one_line, guarded, show
 from .options import debug_option
 
 if TYPE_CHECKING:
@@ -67,6 +67,10 @@ class LazyGroup(click.Group):
         except click.ClickException as error:
             show(error)
             sys.exit(error.exit_code)
+        except OSError as error:  # while printing help or version, before a command runs
+            refused = as_one_line(error)
+            show(refused)
+            sys.exit(refused.exit_code)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:

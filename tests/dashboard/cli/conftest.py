@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from changeover.dashboard.cli import cli
+from changeover.store.engine import open_store
+from changeover.store.ingest import ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,3 +46,16 @@ def run_cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         return Ran(int(ended.value.code or 0), printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture
+def store_of(tmp_path: Path) -> Callable[..., str]:
+    """Make a store of these records and give its URL."""
+
+    def make(*records: dict[str, Any]) -> str:
+        url = f"sqlite:///{tmp_path}/calls.db"
+        with open_store(url) as store:
+            ingest(store, records)
+        return url
+
+    return make

@@ -9,8 +9,6 @@ import orjson
 import pytest
 from changeover.contract import ToolError
 from changeover.dashboard.cli import report_formats
-from changeover.store.engine import open_store
-from changeover.store.ingest import ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,19 +17,6 @@ if TYPE_CHECKING:
     from .conftest import Ran
 
 HOSTILE = "| <script>alert(1)</script> [red]\x1b[31m\n# x"
-
-
-@pytest.fixture
-def store_of(tmp_path: Path) -> Callable[..., str]:
-    """Make a store of these records and give its URL."""
-
-    def make(*records: dict[str, Any]) -> str:
-        url = f"sqlite:///{tmp_path}/calls.db"
-        with open_store(url) as store:
-            ingest(store, records)
-        return url
-
-    return make
 
 
 def test_without_errors_the_rate_is_no_errors_and_not_zero(
