@@ -45,7 +45,7 @@ Examples:
   changeover replay run.jsonl older.json.gz --json
 """
 )
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
 @click.option(
     "--format",
     "form",
@@ -56,7 +56,7 @@ Examples:
 )
 @store_option()
 @json_option
-def replay(*, paths: tuple[Path, ...], form: str, store_url: str, as_json: bool) -> None:
+def replay(*, paths: tuple[str, ...], form: str, store_url: str, as_json: bool) -> None:
     """Read recorded agent sessions from files and folders, plain or gzip.
 
     Each file is stored whole or not at all, and counts once however often it is replayed. A file that cannot be read is
@@ -66,8 +66,10 @@ def replay(*, paths: tuple[Path, ...], form: str, store_url: str, as_json: bool)
     from changeover.dashboard.replay import replay as take_in
     from changeover.keyfile import digest_key
 
+    if not all(paths):  # a shell variable that is not set would mean the working folder
+        raise Refused("PATH is empty: name a recorded session, or a folder of them")
     config = Config.resolve(store=store_url)
-    found = find(paths)
+    found = find(map(Path, paths))
     if not found.files:
         raise Refused("; ".join(f"{path}: {reason}" for path, reason in found.skipped))
     with opened(config, create=True) as store, _progress(len(found.files)) as done:
@@ -80,7 +82,7 @@ def replay(*, paths: tuple[Path, ...], form: str, store_url: str, as_json: bool)
         click.echo(f"changeover: skipped {one_line(f'{path}: {reason}')}", err=True)
     if as_json:
         print_json(replayed.as_dict())
-    else:
+    elif replayed.files:
         _show(replayed, config)
     if not replayed.files:
         click.echo("changeover: none of these files is a recorded session that can be read", err=True)
@@ -114,9 +116,8 @@ def _show(replayed: Replayed, config: Config) -> None:
     out.print(table((("file", "left"), ("format", "left"), *figures), files))
     tools = [(name, *_cells(counts)) for name, counts in sorted(replayed.held.tools.items())]
     out.print(table((("tool", "left"), *figures), [*tools, ("all", *_cells(replayed.held.total))]))
-    out.print(
-        f"{replayed.stored} new calls are in {store_name(config)}; look at them with: changeover serve{_option(config)}"
-    )
+    new = "1 new call is" if replayed.stored == 1 else f"{replayed.stored:,} new calls are"
+    out.print(f"{new} in {store_name(config)}; look at them with: changeover serve{_option(config)}")
 
 
 def _option(config: Config) -> str:
@@ -124,5 +125,5 @@ def _option(config: Config) -> str:
 
 
 def _cells(counts: Counts) -> tuple[Any, ...]:
-    rate = "no errors" if counts.loop_rate is None else f"{counts.loop_rate:.1%}"
+    rate = "no errors" if counts.loop_rate is None else f"{counts.loop_rate * 100:.1f} %"
     return (counts.sessions, counts.calls, counts.errors, counts.loops, rate, counts.runaways)

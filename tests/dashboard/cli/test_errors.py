@@ -64,6 +64,7 @@ def test_a_missing_store_is_named_and_not_made(command: tuple[str, ...], run_cli
         (("flag", "history", "--limit", "0"), "--limit", "x>=1"),
         (("replay",), "PATH", "replay --help"),
         (("replay", "nowhere.json"), "nowhere.json", "exist"),
+        (("replay", ""), "PATH", "name a recorded session"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
