@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
@@ -10,7 +11,7 @@ from sqlalchemy.exc import ArgumentError
 from .errors import StoreError
 
 _EXAMPLES = "use sqlite:///changeover.db or postgresql://user:password@host/database"
-_SQLITE_MAGIC = b"SQLite format 3\x00"
+_SMALLEST_DATABASE_BYTES = 512  # one page of the smallest size
 _SQLITE_DRIVERS = ("sqlite", "sqlite+pysqlite")
 _POSTGRES_DRIVERS = ("postgres", "postgresql", "postgresql+psycopg")
 
@@ -38,7 +39,7 @@ def sqlite_path(url: URL) -> Path | None:
 
 
 def check_file(path: Path, *, create: bool) -> None:
-    """Refuse a SQLite file that cannot be a store before anything is written to it.
+    """Refuse a SQLite file that cannot be opened, without touching it.
 
     Raises:
         StoreError: naming the file and what to do.
@@ -48,12 +49,13 @@ def check_file(path: Path, *, create: bool) -> None:
     if not path.exists():
         _check_missing(path, create=create)
         return
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_SQLITE_MAGIC))
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
-    if magic and magic != _SQLITE_MAGIC:
+    # Asked, not opened: closing any descriptor of the file gives up every lock that this process has on it, and the
+    # next process to leave then takes the write-ahead log away under our connections:
+    # https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+    # What is no database SQLite itself refuses unchanged, unless it is smaller than a page: then it overwrites it.
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path} cannot be read; check its permissions")
+    if 0 < path.stat().st_size < _SMALLEST_DATABASE_BYTES:
         raise StoreError(f"{path} is no SQLite database; name another file")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +83,22 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path, content)
         open_store(f"sqlite:///{path}")
 
     assert path.read_bytes() == content
+
+
+def test_opening_a_store_again_keeps_the_locks_of_connections_that_are_open(tmp_path):
+    url = f"sqlite:///{tmp_path}/changeover.db"
+    log = tmp_path / "changeover.db-wal"
+    with open_store(url) as store:
+        ingest(store, [])
+        before = log.stat().st_ino
+        open_store(url).close()
+
+        leave = f"from changeover.store.engine import open_store; open_store({url!r}).close()"
+        subprocess.run([sys.executable, "-c", leave], check=True)
+
+        # Whoever closes the last connection removes the log; this one is not closed yet.
+        assert log.exists()
+        assert log.stat().st_ino == before
 
 
 def test_a_damaged_database_is_refused(tmp_path):
