@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,6 +144,39 @@ def test_nothing_readable_is_bad_input(run, tmp_path):
     path.write_text("{}")
 
     assert "x.json: is no recording of a known format" in run(path, code=2).stderr
+
+
+def test_a_skipped_file_beside_a_good_one_is_told_on_standard_error_and_is_no_failure(run, tmp_path):
+    result = run(saved(tmp_path / "good.json", chat("fine")), saved(tmp_path / "x.json", {}), code=0)
+
+    assert f"changeover: skipped {tmp_path / 'x.json'}: is no recording of a known format" in result.stderr
+    assert "x.json" not in result.stdout
+
+
+def test_the_table_for_people_shows_files_tools_and_where_to_look(run, tmp_path):
+    lines = run(saved(tmp_path / "a.json", chat("Error", "Error", "fine"))).stdout.splitlines()
+    cells = [line.replace("100.0 %", "100.0%").split() for line in lines]
+
+    assert [str(tmp_path / "a.json"), "openai", "1", "3", "2", "2", "100.0%", "0"] in cells
+    assert ["find", "1", "3", "2", "2", "100.0%", "0"] in cells
+    assert lines[-1].startswith("3 new calls are in ")
+    assert "changeover serve --store " in lines[-1]
+
+
+def test_a_person_at_a_terminal_sees_a_progress_bar_and_the_json_stays_clean(url, tmp_path):
+    (tmp_path / "store").mkdir()
+    path = saved(tmp_path / "a.json", chat("fine"))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "changeover", "replay", str(path), "--store", url, "--json"]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, cwd=tmp_path)
+        shown = os.read(ours, 65536).decode()
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+    assert "Replaying" in shown
+    assert json.loads(done.stdout)["calls"] == 1
 
 
 @pytest.mark.parametrize("name", ["missing.json", "empty-folder"])
