@@ -129,6 +129,28 @@ def test_flips_of_all_tools_are_named_on_the_first_page(
     ]
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_flips_of_many_tools_at_one_time_are_one_mark_that_counts_them(
+    width: int, busy_store: Store, serve_app: Callable[..., str], open_page: Callable[..., Page]
+):
+    flipped = history(busy_store, "search_orders")[0].at
+    at = {"clock": lambda: int(flipped.timestamp()) * 1_000_000_000}
+    for number in range(6):
+        set_flag(busy_store, f"t{number}", stage="cutover", rollout=100, who="mara", reason="all", force=True, **at)
+    page = open_page(serve_app(busy_store), viewport={"width": width, "height": 800})
+    chart(page)
+
+    assert "7 tools: cutover 100 %" in page.locator(".flip span").all_inner_texts()
+
+
+def test_every_column_of_the_tools_is_in_sight_on_a_common_screen(
+    busy_store: Store, serve_app: Callable[..., str], open_page: Callable[..., Page]
+):
+    page = open_page(serve_app(busy_store), viewport={"width": 1280, "height": 800})
+
+    assert page.locator("#tools-scroll").evaluate("box => box.scrollWidth - box.clientWidth") == 0
+
+
 def test_a_flip_by_the_form_shows_in_badge_and_history(
     busy_store: Store, serve_app: Callable[..., str], open_page: Callable[..., Page]
 ):

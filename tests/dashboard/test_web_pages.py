@@ -181,6 +181,17 @@ def test_a_session_shows_its_calls_in_order_with_its_loops_and_runaways(
     assert "5 calls, 2 errors, 1 loops, 1 runaways" in page
 
 
+def test_a_recording_without_times_claims_no_duration(
+    empty_store: Store, client_of: Callable[..., FlaskClient], record: Callable[..., Any]
+):
+    timeless, timed = record("find"), record("find", order=1)
+    ingest(empty_store, [timeless | {"end_time_unix_nano": timeless["start_time_unix_nano"]}, timed])
+    page = text_of(client_of(empty_store).get("/session?id=conv-1").text)
+
+    assert "0 ms" not in page.replace("240 ms", "")
+    assert "240 ms" in page
+
+
 def test_a_long_session_is_shown_a_page_at_a_time(
     empty_store: Store, client_of: Callable[..., FlaskClient], record: Callable[..., Any]
 ):

@@ -6,7 +6,8 @@ const iso = (seconds) => new Date(seconds * 1000).toISOString();
 
 export function spanOf(seconds) {
   const [size, name] = UNITS.find(([unit]) => seconds >= unit) ?? [1, "s"];
-  return `${seconds / size} ${name}`;
+  const number = seconds / size;
+  return `${number} ${name}${name === "day" && number !== 1 ? "s" : ""}`;
 }
 
 export function bucketText(middle, step) {
