@@ -169,7 +169,7 @@ class Tool:
 
     def _classified_value(self, call: Call, value: Any) -> Classified | None:
         try:
-            return classify_result(value, self._traits)
+            return classify_result(value, self._traits, rule_failed=lambda: call.runtime.losses.count(Loss.RULE_ERROR))
         except Exception as fault:  # noqa: BLE001 - the boundary: a success, as the tool says
             call.runtime.fault(Loss.CLASSIFY_ERROR, fault)
             return None

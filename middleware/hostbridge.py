@@ -136,6 +136,7 @@ class HostBridge:
         self._items: deque[Finished] = deque()
         self._wake = threading.Event()
         self._hurry = threading.Event()
+        self._stop = threading.Event()
         self._starting = threading.RLock()
         self._delivering = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -176,6 +177,14 @@ class HostBridge:
             time.sleep(0.001)
         return True
 
+    def close(self) -> None:
+        """End the thread once it has delivered what is queued."""
+        with self._starting:
+            self._thread = None
+            self._stop.set()
+            self._hurry.set()
+            self._wake.set()
+
     def forget_parent(self) -> None:
         """Begin afresh in a forked child: what is queued is the parent's to deliver."""
         self._reset()
@@ -187,7 +196,8 @@ class HostBridge:
             if sys.is_finalizing():
                 self._threadless = True
                 return
-            thread = threading.Thread(target=self._run, name="changeover-host", daemon=True)
+            self._stop = threading.Event()
+            thread = threading.Thread(target=self._run, args=(self._stop,), name="changeover-host", daemon=True)
             try:
                 thread.start()
             except RuntimeError:
@@ -195,9 +205,9 @@ class HostBridge:
             else:
                 self._thread = thread
 
-    def _run(self) -> None:
+    def _run(self, stop: threading.Event) -> None:
         with quiet():
-            while True:
+            while not stop.is_set():
                 self._wake.wait()
                 # A pause collects a batch, so that a busy tool is not disturbed for every single span.
                 self._hurry.wait(_BATCH_SECONDS)

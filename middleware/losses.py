@@ -16,6 +16,7 @@ class Loss(StrEnum):
 
     SPOOL_FULL = "spool_full"
     SPOOL_ERROR = "spool_error"
+    KEY_ERROR = "key_error"
     RUNTIME_ERROR = "runtime_error"
     FLAG_LOAD = "flag_load_failed"
     FLAG_LOOKUP = "flag_lookup_failed"
@@ -32,6 +33,7 @@ class Loss(StrEnum):
 _MEANING: Final[dict[str, str]] = {
     Loss.SPOOL_FULL: "the spool has reached its bound, calls are not recorded: is the store away?",
     Loss.SPOOL_ERROR: "the spool's folder cannot be written, calls are not recorded: set CHANGEOVER_SPOOL",
+    Loss.KEY_ERROR: "the key of the digests cannot be used, so calls compare with calls of the same process only",
     Loss.RUNTIME_ERROR: "changeover could not start, tools run as if they were bare",
     Loss.FLAG_LOAD: "the flags could not be read, the last good ones or the legacy payload are served",
     Loss.FLAG_LOOKUP: "a session's arm could not be looked up, it gets the legacy payload",
@@ -58,10 +60,13 @@ class Losses:
     def count(self, reason: str, n: int = 1, *, fault: BaseException | None = None) -> None:
         """Add *n* to *reason*; the first time, say so in the log.
 
+        A fault that cost nothing yet, such as a store that is away while the spool has room, is logged with *n* 0.
+
         Only the type of *fault* is logged, since its text may hold a value; its traceback appears at level DEBUG.
         """
         with self._lock:
-            self._counts[reason] = self._counts.get(reason, 0) + n
+            if n:
+                self._counts[reason] = self._counts.get(reason, 0) + n
             if reason in self._said or sys.is_finalizing():  # by then nobody listens any more
                 return
             self._said.add(reason)

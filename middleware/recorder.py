@@ -45,16 +45,23 @@ class Recorder:
             report=lambda reason, fault: losses.count(reason, 0, fault=fault),
         )
         self._refused_until = 0.0
+        self._closed = False
         self._start = self._drainer.start
 
     def append(self, line: bytes) -> None:
-        """Write *line*, one record with its newline, into the spool; never raises."""
+        """Write *line*, one record with its newline, into the spool; never raises.
+
+        A call that outlives its recorder is written too, and left for whoever drains the folder next.
+        """
         try:
             if self._refused_until and time.monotonic() < self._refused_until:
                 self._losses.count(Loss.SPOOL_ERROR)
                 return
             self._spool.append(line)
-            self._start()
+            if self._closed:
+                self._spool.close()
+            else:
+                self._start()
         except SpoolFull:
             self._losses.count(Loss.SPOOL_FULL)
             self._start()
@@ -84,6 +91,7 @@ class Recorder:
         deadline = time.monotonic() + (self._exit_seconds if timeout is None else timeout)
         done = self.flush(max(0.0, deadline - time.monotonic()))
         self._drainer.stop(max(0.0, deadline - time.monotonic()))
+        self._closed = True
         self._spool.close()
         if not done and self._spool.pending:
             logger.warning("records wait in %s and are taken in by the next start", self._spool.folder)

@@ -89,6 +89,7 @@ class Runtime:
         shown = self.bridge.flush(1.0)
         done = self.recorder.close(timeout)
         self.flags.close()
+        self.bridge.close()
         return shown and done
 
     def forget_parent(self) -> None:
@@ -103,7 +104,7 @@ class Runtime:
             return digest_key(config.spool)
         except (OSError, ValueError) as fault:
             # Digests are then comparable within this process only, which still finds its loops.
-            self.losses.count(Loss.SPOOL_ERROR, 0, fault=fault)
+            self.losses.count(Loss.KEY_ERROR, fault=fault)
             return os.urandom(KEY_BYTES)
 
 

@@ -53,12 +53,12 @@ def from_status(error: CarrierError) -> ToolError:
     return ToolError(code, message, context=context or None)
 
 
-def from_bad_date(error: ValueError) -> ToolError:
-    """Say which date format is expected; the exception's own text says only what it did not like."""
+def from_bad_date(_error: ValueError) -> ToolError:
+    """Say which date format is expected; the exception's own text may hold anything and stays out of it."""
     return ToolError(
         "validation_error",
         "The argument 'since' must be an ISO 8601 date, for example 2025-03-14.",
-        context={"field": "since", "expected": "YYYY-MM-DD", "detail": str(error)[:200]},
+        context={"field": "since", "expected": "YYYY-MM-DD"},
     )
 
 

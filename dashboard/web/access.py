@@ -82,7 +82,6 @@ def _here() -> str:
 
 
 def _local(target: str) -> str:
-    # "//elsewhere" and "/\elsewhere" are other sites to a browser.
-    if target.startswith("/") and not target.startswith(("//", "/\\")):
-        return target
-    return url_for("pages.overview")
+    # "//elsewhere" and "/\elsewhere" are other sites to a browser, which also leaves out tabs and line ends.
+    foreign = target.startswith("//") or "\\" in target or any(ord(character) < ord(" ") for character in target)
+    return target if target.startswith("/") and not foreign else url_for("pages.overview")

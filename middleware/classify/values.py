@@ -18,6 +18,8 @@ from changeover.contract import ContractError, ToolError
 from .exceptions import Classified, own_error, settle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .traits import Traits
 
 MAX_PARSED_CHARACTERS: Final = 16_384
@@ -29,16 +31,24 @@ _FAILED_WORDS: Final = frozenset({"failed", "failure", "error"})
 _TELLTALES: Final = ('"error', '"Error', '"ok"', '"isError"', '"is_error"', '"success"', '"status"')
 
 
-def classify_result(value: Any, traits: Traits) -> Classified | None:
-    """Return what failure a returned *value* means, or ``None`` for a success; never raises."""
+def classify_result(
+    value: Any, traits: Traits, *, rule_failed: Callable[[], object] = lambda: None
+) -> Classified | None:
+    """Return what failure a returned *value* means, or ``None`` for a success; never raises.
+
+    Args:
+        value: what the tool returned.
+        traits: what is known of the tool.
+        rule_failed: called when the tool's own ``detect`` raised, and so was passed over.
+    """
     if isinstance(value, ToolError):
         return own_error(value)
-    failed = False
     if traits.detect is not None:
         try:
             answer = settle(traits.detect(value))
         except Exception:  # noqa: BLE001 - a user's function; the call itself went well
-            answer, failed = None, True
+            answer = None
+            rule_failed()
         if answer is not None:
             return Classified(answer)
     if type(value) in _NEVER_A_SHAPE:
@@ -47,7 +57,7 @@ def classify_result(value: Any, traits: Traits) -> Classified | None:
         found = _explicit(value)
     except Exception:  # noqa: BLE001 - an object may raise from anything it is asked
         return None
-    return Classified(found.error, unclassified=found.unclassified, rule_failed=failed) if found else None
+    return Classified(found.error, unclassified=found.unclassified) if found else None
 
 
 def is_empty(value: Any) -> bool:

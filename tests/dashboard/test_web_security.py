@@ -324,7 +324,16 @@ def test_signing_out_closes_the_dashboard_again(guarded: FlaskClient):
 
 
 @pytest.mark.parametrize(
-    "target", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)", ""]
+    "target",
+    [
+        "https://evil.example",
+        "//evil.example",
+        "/\\evil.example",
+        "/\t/evil.example",
+        "/\n/evil.example",
+        "javascript:alert(1)",
+        "",
+    ],
 )
 def test_signing_in_never_leads_to_another_site(target: str, guarded: FlaskClient):
     form = {"csrf_token": csrf_token(guarded, "/login"), "token": TOKEN, "next": target}

@@ -95,3 +95,65 @@ def test_python_m_changeover_is_the_command_line():
 
     assert done.returncode == 0, done.stderr
     assert "Usage:" in done.stdout
+
+
+def test_a_store_file_that_was_removed_is_made_again(process):
+    code = """
+import changeover, os
+@changeover.tool
+def tool(n): return n
+tool(1)
+assert changeover.flush(30)
+for name in os.listdir():
+    if name.startswith("calls.db") and not name.endswith(".spool"):
+        os.remove(name)
+tool(2)
+assert changeover.flush(30)
+"""
+    assert "Traceback" not in process.run(code).stderr
+    assert len(process.stored()) == 1
+
+
+def test_a_key_that_cannot_be_used_is_counted_as_itself(process, tmp_path):
+    (tmp_path / "calls.db.spool").mkdir()
+    (tmp_path / "calls.db.spool" / "key").write_text("no key")
+    process.run("import changeover\n@changeover.tool\ndef t(): return 1\nt()\nassert changeover.flush(30)")
+
+    assert process.stored("reason, count", "loss") == [("key_error", 1)]
+
+
+def test_configuring_again_leaves_no_thread_behind(process):
+    code = """
+import changeover, threading, time
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+trace.set_tracer_provider(TracerProvider())
+@changeover.tool
+def tool(n): return n
+for n in range(4):
+    changeover.configure(store=f"sqlite:///{n}.db")
+    tool(n)
+deadline = time.monotonic() + 20
+while sum(thread.name == "changeover-host" for thread in threading.enumerate()) > 1:
+    assert time.monotonic() < deadline
+    time.sleep(0.01)
+"""
+    assert "Traceback" not in process.run(code).stderr
+
+
+def test_a_call_that_outlives_its_recorder_is_left_for_the_next_drain(process):
+    code = """
+import changeover
+from changeover.store.drain import drain
+from changeover.store.engine import open_store
+from pathlib import Path
+old = "sqlite:///calls.db"
+@changeover.tool
+def tool():
+    changeover.configure(store="sqlite:///other.db")
+changeover.configure(store=old)
+tool()
+with open_store(old) as store:
+    print(drain(Path("calls.db.spool").absolute(), store).records)
+"""
+    assert process.run(code).stdout.split() == ["1"]
