@@ -47,7 +47,10 @@ class Store:
 
     def __init__(self, url: URL, *, timeout: float = BUSY_SECONDS) -> None:
         self.url = url
-        self.engine = _create_engine(url, timeout)
+        path = sqlite_path(url)
+        self._path = None if path is None else path.absolute()  # a host may change its working folder
+        self._file: tuple[int, int] | None = None
+        self.engine = _create_engine(url if path is None else url.set(database=str(self._path)), timeout)
         self._writing = self.engine.execution_options(**{_WRITE: True})
         self._reading = self.engine.execution_options(**_READING.get(self.engine.dialect.name, {}))
         self._pid = os.getpid()
@@ -75,6 +78,7 @@ class Store:
             StoreError: when the database cannot be reached or read.
         """
         self._leave_parent()
+        self._follow_file()
         with translated(self.url), self._reading.begin() as connection:
             yield connection
 
@@ -86,6 +90,7 @@ class Store:
             StoreError: when the database cannot be reached or written, or another writer holds it for too long.
         """
         self._leave_parent()
+        self._follow_file()
         with translated(self.url), self._writing.begin() as connection:
             yield connection
 
@@ -98,6 +103,23 @@ class Store:
             # The parent still uses the inherited connections: forget them here, close nothing.
             self.engine.dispose(close=False)
             self._pid = os.getpid()
+
+    def _follow_file(self) -> None:
+        """Leave a file that was removed or replaced: what is written there nobody will ever read."""
+        if self._path is None:
+            return
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            if self._file is None:
+                return  # about to be made
+            raise StoreError(
+                f"{self._path} was removed while it was open; restore it, or open the store anew"
+            ) from None
+        found = status.st_dev, status.st_ino
+        if self._file not in (None, found):
+            self.engine.dispose()
+        self._file = found
 
 
 def open_store(url: str, *, upgrade: bool = True, create: bool = True, timeout: float = BUSY_SECONDS) -> Store:

@@ -13,6 +13,7 @@ import pytest
 from changeover.store import schema
 from changeover.store.engine import Store, open_store
 from changeover.store.errors import StoreError
+from changeover.store.flags import list_flags, set_flag
 from changeover.store.ingest import ingest
 from changeover.store.sql import take_turns
 from sqlalchemy import text
@@ -250,3 +251,38 @@ def test_a_writer_that_waits_too_long_says_so(store, store_url, span):
             ingest(hasty, [span(1)])
 
     assert ingest(store, [span(1)]).stored == 1
+
+
+def test_a_store_whose_file_was_removed_takes_no_more_writes(tmp_path):
+    path = tmp_path / "changeover.db"
+    with open_store(f"sqlite:///{path}") as store:
+        ingest(store, [])
+        path.unlink()
+
+        with pytest.raises(StoreError, match="was removed while it was open"):
+            ingest(store, [])
+    assert not path.exists()
+
+
+def test_a_store_whose_file_was_replaced_goes_on_in_the_new_one(tmp_path):
+    path, copy = tmp_path / "changeover.db", tmp_path / "copy.db"
+    open_store(f"sqlite:///{copy}").close()
+    with open_store(f"sqlite:///{path}") as store:
+        set_flag(store, "tool", stage="shadow", rollout=None, who="me", reason="old", force=True)
+        for name in ("changeover.db-wal", "changeover.db-shm"):
+            (tmp_path / name).unlink()
+        copy.replace(path)
+
+        assert list_flags(store) == []
+
+
+def test_a_store_stays_where_it_is_when_the_working_folder_changes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_store("sqlite:///changeover.db") as store:
+        store.close()
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        monkeypatch.chdir(elsewhere)
+        ingest(store, [])
+
+    assert list(elsewhere.iterdir()) == []
