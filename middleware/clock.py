@@ -23,7 +23,7 @@ class Clock:
     def __init__(self, now: Callable[[], int] = time.time_ns) -> None:
         self._now = now
         self._last = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def tick(self) -> int:
         """Return nanoseconds since the epoch, at least one more than any earlier reading of this clock."""
@@ -33,7 +33,7 @@ class Clock:
 
     def renew(self) -> None:
         """Replace the lock after a fork: another thread of the parent may have held it, and is not here to let go."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
 
 _process = Clock()

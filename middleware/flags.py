@@ -116,7 +116,7 @@ class FlagBoard:
         self._taken_at: float | None = None
         self._fresh_until = float("-inf")
         self._pins: Pins[Decision] = Pins(pins)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant, as that of the pins
         self._worker: Worker | None = None
         self._expected: tuple[threading.Event, float] | None = None
         self._lookups_fail = False
@@ -308,7 +308,7 @@ class FlagBoard:
 
     def _after_fork(self) -> None:
         """Start anew in a child: threads did not come along, and the parent's connections are not ours to close."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._pins.renew()
         if self._worker is not None:
             _left_to_parent.append(self._worker)

@@ -34,7 +34,8 @@ class Pins(Generic[_D]):
         self._half = max(1, limit // 2)
         self._young: dict[tuple[str, str], Pin[_D]] = {}
         self._old: dict[tuple[str, str], Pin[_D]] = {}
-        self._lock = threading.Lock()
+        # Reentrant, because a signal handler or a finalizer may call a wrapped tool while this thread is in here.
+        self._lock = threading.RLock()
 
     def recent(self, key: tuple[str, str]) -> Pin[_D] | None:
         """Return the pin of *key* if it is in the young generation; the quick look-up."""
@@ -62,7 +63,7 @@ class Pins(Generic[_D]):
 
     def renew(self) -> None:
         """Replace the lock after a fork: a thread of the parent may have held it, and is not here to let go."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._young.keys() | self._old.keys())

@@ -642,3 +642,11 @@ def test_a_forked_child_keeps_pins_and_gets_a_thread_and_a_source_of_its_own(boa
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert flags.decide("t", "s0").arm is pinned[0]
+
+
+def test_a_signal_handler_may_decide_in_the_middle_of_a_decision():
+    pins: Pins[str] = Pins(10)
+    pins.first(("tool", "outer"), Pin(Arm.LEGACY, None, "outer"))
+    with pins._lock:  # a handler runs between any two steps of the thread that it interrupts
+        assert pins.first(("tool", "inner"), Pin(Arm.LEGACY, None, "inner")).decision == "inner"
+        assert pins.get(("tool", "outer")) is not None
