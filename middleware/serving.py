@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
+from collections import abc
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _SUCCESS_KEYS: Final = {"ok", "data"}
 _MAX_PARSED_CHARACTERS: Final = 65_536
+_FUNCTIONS: Final = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools._lru_cache_wrapper)  # noqa: SLF001 - the only name of that type
+_AWAITABLES: Final = (abc.Awaitable, abc.Coroutine)
 
 
 class Serving:
@@ -52,19 +55,28 @@ class Serving:
 
 
 def _promised(tool: Callable[..., Any], kind: Kind) -> Any:
-    annotated = tool if hasattr(tool, "__annotations__") else getattr(tool, "func", type(tool).__call__)
+    annotated: Any = tool.func if isinstance(tool, functools.partial) else tool
+    if not isinstance(annotated, _FUNCTIONS):
+        # The annotations of an object are those of its fields; what a call of it gives is said elsewhere.
+        annotated = type(annotated).__call__
     try:
         result = typing.get_type_hints(annotated).get("return")
     except Exception:  # noqa: BLE001 - a name that only a type checker can see
         result = getattr(annotated, "__annotations__", {}).get("return")
     if kind in (Kind.GENERATOR, Kind.ASYNC_GENERATOR):
         return next(iter(typing.get_args(result)), None)
+    if typing.get_origin(result) in _AWAITABLES:  # a plain function that hands back a coroutine
+        return typing.get_args(result)[-1]
     return result
 
 
 def _is_text(annotation: Any) -> bool:
     if annotation is str or annotation in ("str", "'str'", '"str"'):
         return True
+    if isinstance(annotation, typing.NewType):
+        return _is_text(annotation.__supertype__)
+    if typing.get_origin(annotation) is typing.Literal:
+        return all(isinstance(member, str) for member in typing.get_args(annotation))
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         members = [member for member in typing.get_args(annotation) if member is not types.NoneType]
         return bool(members) and all(_is_text(member) for member in members)

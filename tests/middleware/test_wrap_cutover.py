@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable  # noqa: TC003 - the annotation is resolved when the tool is called
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated, Literal, NewType
 
 import changeover
 import pytest
@@ -45,7 +48,34 @@ def test_the_mcp_dialect(cutover):
     assert "partial_results" not in payload
 
 
-@pytest.mark.parametrize("annotation", [str, "str", "str | None", str | None], ids=repr)
+@dataclass
+class Search:
+    url: str = "u"
+
+    def __call__(self, query: str) -> str:
+        raise PermissionError(query)
+
+
+def test_a_callable_object_with_annotated_fields_that_promises_text_gives_text(cutover):
+    assert isinstance(changeover.wrap(Search(), name="tool")("q"), str)
+
+
+def test_a_plain_function_that_promises_to_give_text_later_gives_text(cutover):
+    async def later() -> str:
+        raise PermissionError("no")
+
+    def tool() -> Awaitable[str]:
+        return later()
+
+    assert isinstance(asyncio.run(changeover.wrap(tool)()), str)
+
+
+_Id = NewType("_Id", str)
+
+
+@pytest.mark.parametrize(
+    "annotation", [str, "str", "str | None", str | None, _Id, Literal["a", "b"], Annotated[str, "x"]], ids=repr
+)
 def test_br_02_08_a_tool_that_promises_text_gives_text(cutover, annotation):
     def tool():
         raise PermissionError("no")
