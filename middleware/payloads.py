@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_RESULT_VALUES: Final = 2_000
+_MAX_RESULT_DEPTH: Final = 64  # a result that holds itself has no end
 _TEXT_ONLY: Final = frozenset({str})
 _SCALARS: Final = frozenset({int, float, bool, type(None)})
 _CONTAINERS: Final = frozenset({dict, list, tuple})
@@ -103,7 +104,7 @@ def result_digest(value: Any, key: bytes) -> str | None:
     return digest(text, key).hex() if len(text) <= MAX_RESULT_BYTES else None
 
 
-def _within(value: Any, budget: int) -> int:
+def _within(value: Any, budget: int, depth: int = _MAX_RESULT_DEPTH) -> int:
     """Return what is left of *budget* after the values in *value*, or a negative number when it is no small data.
 
     Text counts by its length, so that the bound holds for a few long texts as for many short ones.
@@ -124,7 +125,7 @@ def _within(value: Any, budget: int) -> int:
         elif kind in _SCALARS:
             budget -= 1
         elif kind in _CONTAINERS:
-            budget = _within(item, budget - 1)
+            budget = _within(item, budget - 1, depth - 1) if depth else -1
         else:
             return -1
         if budget < 0:

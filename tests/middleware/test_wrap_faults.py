@@ -265,3 +265,12 @@ def test_br_04_09_a_long_message_is_redacted_before_it_is_cut(recording):
     assert "FAKE" not in found["changeover.legacy.payload"]
     assert "[cut:" in found["changeover.legacy.payload"]
     assert found["changeover.legacy.bytes"] == len(f"ValueError: {message}")
+
+
+def test_a_result_that_holds_itself_is_recorded(recording):
+    endless: list[object] = []
+    endless.append(endless)
+
+    assert changeover.wrap(lambda: endless, name="tool")() is endless
+    assert recording.outcomes == ["ok"]
+    assert recording.losses() == {}
