@@ -45,7 +45,7 @@ Examples:
   changeover replay run.jsonl older.json.gz --json
 """
 )
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
 @click.option(
     "--format",
     "form",

@@ -85,6 +85,7 @@ def print_text(report: Mapping[str, Any]) -> None:
     screen.print()
     for line in remarks(report):
         screen.print(one_line(line))
+    screen.print()
     screen.print(one_line(report["definition"]), style="dim")
 
 
