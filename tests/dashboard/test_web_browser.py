@@ -291,6 +291,15 @@ def test_a_narrow_screen_never_scrolls_sideways(
     assert overflow(page) == 0
 
 
+def test_a_narrow_screen_shows_both_arms_whole_and_an_error_on_one_line(
+    busy_store: Store, serve_app: Callable[..., str], open_page: Callable[..., Page]
+):
+    page = open_page(serve_app(busy_store) + "/tool?name=search_orders", viewport=NARROW)
+
+    assert page.locator("#compare-scroll").evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    assert page.locator(".errors tr.main").first.bounding_box()["height"] < 40
+
+
 def test_a_name_of_300_characters_never_scrolls_sideways(
     empty_store: Store, serve_app: Callable[..., str], open_page: Callable[..., Page], record: Callable[..., Any]
 ):

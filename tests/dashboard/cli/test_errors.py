@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from changeover.store.engine import Store
 
@@ -203,3 +204,25 @@ def test_ctrl_c_ends_quietly(tmp_path: Path):
 
     assert process.returncode == 130
     assert complaint.strip() == ""
+
+
+def test_a_recording_without_permission_is_named_and_the_rest_goes_on(
+    run_cli: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "mine.json").write_text('[{"role": "assistant", "tool_calls": [{"id": "1", "name": "f"}]}]')
+    (tmp_path / "theirs.json").write_text("[]")
+    opened, permitted = Path.open, os.access
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.name == "theirs.json":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *arguments, **options)
+
+    # Not by the file's mode: the superuser may read everything.
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "access", lambda path, *rest: "theirs" not in str(path) and permitted(path, *rest))
+    ran = run_cli("replay", "theirs.json", "mine.json")
+
+    assert ran.code == 0
+    assert ran.line == "changeover: skipped theirs.json: permission denied"
+    assert "mine.json" in ran.out
