@@ -170,6 +170,7 @@ class Drainer:
     def _cycle(self) -> bool:
         """Move everything that was recorded so far; return whether it is committed."""
         try:
+            self._spool.rescue()
             self._spill()
             if self._spool.pending:
                 # Closed segments first: while the store is away, the open one is not cut into many small ones.

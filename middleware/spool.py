@@ -112,6 +112,7 @@ class Spool:
         with self._lock:
             if path in self._sealed:
                 self._sealed.remove(path)
+        self.measure()
 
     @property
     def pending(self) -> bool:
@@ -168,6 +169,28 @@ class Spool:
         if segment is not None:
             os.close(segment.descriptor)
 
+    def rescue(self) -> None:
+        """Write the open segment again when somebody removed its file, or the whole folder.
+
+        Nobody else takes in a segment whose lock is held, so a file that is gone was removed by mistake.
+
+        Raises:
+            OSError: when the folder or the disk refuses; the lines are kept, and it can be tried again.
+        """
+        with self._lock:
+            removed = self._segment
+            if removed is None or os.fstat(removed.descriptor).st_nlink:
+                return
+            replacement = self._open()
+            lines = os.pread(removed.descriptor, removed.size, 0)
+            written = os.write(replacement.descriptor, lines) if lines else 0
+            if written != removed.size:
+                _release(replacement)  # still of size 0, so its file goes too
+                raise OSError(f"only {written} of {removed.size} bytes could be written again")
+            replacement.size = written
+            self._segment = replacement
+            os.close(removed.descriptor)
+
     def _seal(self) -> None:
         segment = self._segment
         if segment is None or segment.size == 0:
@@ -191,7 +214,7 @@ class Spool:
         # Locked under a private name first: a segment that carries the public one is never seen unlocked while its
         # writer lives, so nobody can take it in between.
         private = self.folder / f".{name}"
-        descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(private, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path = self.folder / f"{name}{SUFFIX}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import threading
 
 import pytest
@@ -170,3 +171,42 @@ def test_something_else_in_the_keys_place_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="holds no key of 32 bytes"):
         digest_key(tmp_path)
+
+
+def test_lines_of_a_segment_whose_folder_was_removed_are_written_again(tmp_path):
+    folder = tmp_path / "spool"
+    spool = make(folder)
+    spool.append(b"1\n")
+    shutil.rmtree(folder)
+    spool.append(b"2\n")
+    spool.rescue()
+    spool.append(b"3\n")
+
+    (segment,) = segments(folder)
+    assert segment.read_bytes() == b"1\n2\n3\n"
+    assert held(segment)
+    spool.close()
+
+
+def test_a_segment_that_is_in_its_place_is_left_there(tmp_path):
+    spool = make(tmp_path)
+    spool.append(b"1\n")
+    before = segments(tmp_path)
+    spool.rescue()
+
+    assert segments(tmp_path) == before
+    spool.close()
+
+
+def test_what_was_drained_makes_room_again(tmp_path):
+    spool = make(tmp_path, max_bytes=100)
+    spool.append(b"x" * 90)
+    spool.seal()
+    (path,) = spool.sealed()
+    path.unlink()
+    spool.drained(path)
+
+    spool.append(b"y" * 90)
+    spool.close()
+
+    assert [segment.stat().st_size for segment in segments(tmp_path)] == [90]
