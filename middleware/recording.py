@@ -120,7 +120,10 @@ def _constant(tool: Tool, decision: Decision) -> dict[str, Any]:
         semconv.ARM: decision.arm.value,
         semconv.FLAG_VERSION: decision.version,
         semconv.FLAG_REASON: decision.reason.value,
+        # The descriptions of tools are not ours yet, so every model was shown the one that came with the tool.
+        semconv.PROMPT_VARIANT: Arm.LEGACY.value,
         semconv.CONTRACT_VERSION: CONTRACT_VERSION,
+        semconv.ATTEMPTS: 1,
         semconv.DIALECT: tool.options.dialect.value,
         semconv.SOURCE: semconv.LIVE,
     }

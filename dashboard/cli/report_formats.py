@@ -68,7 +68,7 @@ def remarks(report: Mapping[str, Any]) -> list[str]:
             lines.append(f"{tool['tool']}: {unclassified} failures have no rule yet (internal_error, unclassified)")
     if report["losses"]:
         lost = ", ".join(f"{reason} {count:,}" for reason, count in sorted(report["losses"].items()))
-        lines.append(f"lost records, by reason: {lost}")
+        lines.append(f"drops and faults, by reason: {lost}; where a call was not recorded, the figures are too low")
     return lines
 
 

@@ -76,12 +76,12 @@ def test_losses_are_named_on_the_first_page_and_on_the_tools(
     client = client_of(empty_store)
 
     for address in ("/", "/tool?name=find"):
-        assert "1,203 records were lost or faulty" in text_of(client.get(address).text)
+        assert "1,203 drops and faults were counted" in text_of(client.get(address).text)
     assert client.get("/api/overview").json["losses"] == {"spool_full": 1203}
 
 
 def test_without_losses_there_is_no_banner(busy_store: Store, client_of: Callable[..., FlaskClient]):
-    assert "lost or faulty" not in client_of(busy_store).get("/").text
+    assert "drops and faults" not in client_of(busy_store).get("/").text
 
 
 def test_one_tools_page_sets_the_arms_side_by_side_with_the_verdict_in_words(

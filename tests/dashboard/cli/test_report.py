@@ -123,4 +123,4 @@ def test_lost_records_are_shown(record: Callable[..., Any], run_cli: Callable[..
     loss = {"kind": "loss", "v": 1, "reason": "spool_full", "count": 3, "time_unix_nano": 1, "process": "host:1"}
     leave_behind(tmp_path / "changeover.db.spool", record("find_order"), loss)
 
-    assert "lost records, by reason: spool_full 3" in run_cli("report").out
+    assert "drops and faults, by reason: spool_full 3" in run_cli("report").out
