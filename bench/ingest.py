@@ -18,9 +18,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import text
+
 from changeover.store.engine import Store, open_store
 from changeover.store.ingest import ingest
-from sqlalchemy import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

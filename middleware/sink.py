@@ -25,8 +25,9 @@ def warm_up(url: str) -> None:
     with gate.inside():
         for module in _STORE:
             import_module(module)
-        from changeover.store.url import parse
         from sqlalchemy import create_engine
+
+        from changeover.store.url import parse
 
         create_engine(parse(url)).dispose()
     gate.come_first()
@@ -45,40 +46,21 @@ class StoreSink:
         with gate.inside():
             _import_migrations(url)
             self._store: Any = open_store(url, timeout=_BUSY_SECONDS)
-        self._file = sqlite_file(url)
-        self._identity = _identity(self._file)
 
     def drain_segment(self, path: Path) -> None:
         """Commit one closed segment of this process and remove it."""
         with gate.inside():
-            self._check_file()
             self._drain_segment(path, self._store)
 
     def adopt(self, spool: Path) -> None:
         """Commit what dead processes left in *spool*."""
         with gate.inside():
-            self._check_file()
             self._drain(spool, self._store)
 
     def close(self) -> None:
         """Let go of the database."""
         with gate.inside():
             self._store.close()
-
-    def _check_file(self) -> None:
-        # An open connection goes on writing into a file that was removed, where nobody will ever read.
-        if _identity(self._file) != self._identity:
-            raise FileNotFoundError(f"{self._file} was removed or replaced")
-
-
-def _identity(file: Path | None) -> tuple[int, int] | None:
-    if file is None:
-        return None
-    try:
-        found = file.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _import_migrations(url: str) -> None:

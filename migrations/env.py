@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from alembic import context
+
 from changeover.store.tables import metadata
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from changeover.semconv import Arm
 from sqlalchemy import func, select, true
+
+from changeover.semconv import Arm
 
 from .statistics import Estimate, Moments, estimate
 from .tables import COUNTS, session_tool, tool

@@ -6,8 +6,9 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from changeover.semconv import Outcome
 from sqlalchemy import delete
+
+from changeover.semconv import Outcome
 
 from .sql import insert, run_many
 from .tables import COUNTS, rollup_hour

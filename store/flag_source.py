@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from changeover.semconv import Arm
 from sqlalchemy import case, select
+
+from changeover.semconv import Arm
 
 from . import tables
 from .engine import Store, open_store

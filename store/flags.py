@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from sqlalchemy import select
+
 from changeover.rollout import Flag
 from changeover.semconv import Stage
-from sqlalchemy import select
 
 from .clock import moment
 from .errors import FlagError

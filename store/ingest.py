@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from changeover.semconv import Outcome
 from sqlalchemy import bindparam, delete
+
+from changeover.semconv import Outcome
 
 from .figures import SESSION_COLUMNS, Counted, HourChanges, places, session_rows
 from .interning import NUMBERED_COLUMNS, Names

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from changeover.semconv import Arm, Outcome, Stage
 from sqlalchemy import and_, or_, select
+
+from changeover.semconv import Arm, Outcome, Stage
 
 from . import tables
 from .clock import moment

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sqlalchemy import func, select
+
 from changeover.rollout import Flag
 from changeover.semconv import Arm
-from sqlalchemy import func, select
 
 from .arms import ArmFigures, ToolFigures, tool_figures
 from .clock import moment

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from sqlalchemy import select
+
 from changeover.rollout import Flag
 from changeover.semconv import Arm
-from sqlalchemy import select
 
 from .arms import ArmFigures, ToolFigures, tool_figures
 from .errors import UnknownToolError

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from changeover.semconv import Arm
 from sqlalchemy import and_, case, func, select
+
+from changeover.semconv import Arm
 
 from .clock import NANOSECONDS
 from .tables import call, rollup_hour, tool

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from changeover.semconv import Arm, LegacyKind, Outcome, Stage
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -24,6 +23,8 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+
+from changeover.semconv import Arm, LegacyKind, Outcome, Stage
 
 if TYPE_CHECKING:
     from enum import StrEnum

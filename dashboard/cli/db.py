@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from changeover.config import Config, sqlite_file
 
 from .errors import CHECK_FAILED
@@ -124,8 +125,9 @@ def _damage(store: Store) -> list[str]:
 
 
 def _row_counts(store: Store) -> dict[str, int]:
-    from changeover.store.tables import metadata
     from sqlalchemy import func, select
+
+    from changeover.store.tables import metadata
 
     with store.read() as connection:
         return {

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
+
 from changeover.config import Config, spool_for
 
 from .options import store_option
@@ -18,10 +19,11 @@ from .stores import opened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from changeover.store.engine import Store
-    from changeover.store.flags import FlagChange
     from rich.console import Console
     from rich.progress import Progress
+
+    from changeover.store.engine import Store
+    from changeover.store.flags import FlagChange
 
 DEMO_STORE: Final = "sqlite:///changeover-demo.db"
 """Not the store of everything else: a demo must not mix its sessions with real ones by default."""

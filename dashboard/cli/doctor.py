@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import click
+
 from changeover.config import Config
 
 from .errors import CHECK_FAILED

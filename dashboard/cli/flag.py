@@ -6,6 +6,7 @@ import getpass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+
 from changeover.config import Config
 from changeover.semconv import Stage
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
 from changeover.config import DEFAULT_STORE, ENV_STORE
 
 from .errors import DEBUG

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from changeover.config import Config
 
 from .errors import BAD_INPUT, Refused, one_line

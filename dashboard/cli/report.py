@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from changeover.config import Config
 
 from . import report_formats

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
+
 from changeover.config import Config
 
 from .options import store_option

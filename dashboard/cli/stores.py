@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
+
 from changeover.config import Config, sqlite_file
 
 from .errors import one_line

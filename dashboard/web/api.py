@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flask import Blueprint, abort, jsonify, request
+
 from changeover.store.flags import history
 from changeover.store.queries import overview as every_tool
 from changeover.store.queries import summary
-from flask import Blueprint, abort, jsonify, request
 
 from .figures import change_figures, overview_figures, series_figures, tool_figures
 from .listings import ERRORS_A_PAGE, error_figures, session_figures

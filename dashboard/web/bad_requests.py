@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from changeover.store.errors import CursorError, StoreError
 from flask import Flask, Response, jsonify, make_response, render_template, request
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from werkzeug.exceptions import HTTPException
+
+from changeover.store.errors import CursorError, StoreError
 
 if TYPE_CHECKING:
     from flask.typing import ResponseReturnValue

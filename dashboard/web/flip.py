@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from flask import Blueprint, abort, flash, redirect, request, url_for
+
 from changeover.semconv import Stage
 from changeover.store.errors import FlagError
 from changeover.store.flags import set_flag
-from flask import Blueprint, abort, flash, redirect, request, url_for
 
 from .formats import share
 from .pages import tool_page
 from .state import store
 
 if TYPE_CHECKING:
-    from changeover.store.flags import FlagChange
     from flask.typing import ResponseReturnValue
+
+    from changeover.store.flags import FlagChange
 
 blueprint = Blueprint("flip", __name__)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from changeover.store.errors import StoreError
-from changeover.store.schema import current_revision, head_revision
-from changeover.store.tables import call
 from flask import Blueprint
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
+
+from changeover.store.errors import StoreError
+from changeover.store.schema import current_revision, head_revision
+from changeover.store.tables import call
 
 from .access import is_signed_in
 from .state import store

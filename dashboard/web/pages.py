@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flask import Blueprint, abort, render_template, request
+
 from changeover.semconv import Stage
 from changeover.store.flags import history
 from changeover.store.queries import losses, summary
-from flask import Blueprint, abort, render_template, request
 
 from .figures import change_figures, overview_figures, series_figures, tool_figures
 from .listings import error_figures, session_figures

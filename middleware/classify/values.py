@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+
 from changeover.contract import ContractError, ToolError
 
 from .exceptions import Classified, own_error, settle

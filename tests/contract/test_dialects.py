@@ -10,6 +10,10 @@ import string
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
 from changeover.contract import (
     CODES,
     Category,
@@ -22,9 +26,6 @@ from changeover.contract import (
     render,
     wrap_success,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 _RETRY = {"const": True}
 ENVELOPE = Draft202012Validator(

@@ -8,9 +8,10 @@ import string
 import traceback
 
 import pytest
-from changeover.contract import CODES, Category, ContractError, NextAction, ToolError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from changeover.contract import CODES, Category, ContractError, NextAction, ToolError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(string.printable),

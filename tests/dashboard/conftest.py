@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from werkzeug.serving import make_server
+
 from changeover import semconv
 from changeover.contract import ToolError
 from changeover.dashboard.web.app import create_app
 from changeover.store.engine import Store, open_store
 from changeover.store.flags import set_flag
 from changeover.store.ingest import ingest
-from werkzeug.serving import make_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from sqlalchemy import text
+
 from changeover.dashboard.cli import cli
 from changeover.store.engine import open_store
 from changeover.store.report import report
-from click.testing import CliRunner
-from sqlalchemy import text
 
 TRANSCRIPTS = Path(os.environ.get("CHANGEOVER_TRANSCRIPTS") or Path(__file__).parents[3] / "shared" / "transcripts")
 FIGURES = ("sessions", "calls", "errors", "loops", "loops_after_user", "runaways", "loop_rate")

@@ -7,13 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+
 from changeover.config import Config
 from changeover.dashboard.replay import find, replay
 from changeover.store.engine import open_store
 from changeover.store.replay.model import ReplayError
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sqlalchemy import text
 
 TRANSCRIPTS = Path(os.environ.get("CHANGEOVER_TRANSCRIPTS") or Path(__file__).parents[3] / "shared" / "transcripts")
 SUMS = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
+
 from changeover.contract import ToolError
 from changeover.store.flags import history, set_flag
 from changeover.store.ingest import ingest
@@ -14,8 +15,9 @@ from changeover.store.ingest import ingest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from changeover.store.engine import Store
     from playwright.sync_api import Page
+
+    from changeover.store.engine import Store
 
 pytestmark = pytest.mark.browser
 

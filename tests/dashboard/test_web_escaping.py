@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from changeover.contract import ToolError
 from changeover.store.flags import set_flag
 from changeover.store.ingest import ingest
@@ -14,8 +15,9 @@ from changeover.store.ingest import ingest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from changeover.store.engine import Store
     from flask.testing import FlaskClient
+
+    from changeover.store.engine import Store
 
 NASTY_TOOL = '"><svg onload=1>'
 NASTY_SESSION = "<b onmouseover=alert(1)>x</b>"

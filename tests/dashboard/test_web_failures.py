@@ -12,8 +12,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from changeover.store.engine import Store
     from flask.testing import FlaskClient
+
+    from changeover.store.engine import Store
 
 
 def execute(store: Store, statement: str) -> None:

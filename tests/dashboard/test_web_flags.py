@@ -6,14 +6,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from changeover.store.flags import history, list_flags
 from changeover.store.ingest import ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from changeover.store.engine import Store
     from flask.testing import FlaskClient
+
+    from changeover.store.engine import Store
 
 
 @pytest.fixture

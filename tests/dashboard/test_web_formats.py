@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
 from changeover.dashboard.web import formats
 from changeover.dashboard.web.moments import from_unix
 

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from changeover.contract import ToolError
 from changeover.store.ingest import ingest
 from changeover.store.report import report
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from changeover.store.engine import Store
     from flask.testing import FlaskClient
+
+    from changeover.store.engine import Store
 
 TIMEOUT = ToolError("upstream_timeout")
 

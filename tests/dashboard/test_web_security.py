@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from changeover.dashboard.web.app import create_app
 from changeover.dashboard.web.headers import CONTENT_SECURITY_POLICY
 from changeover.dashboard.web.hosts import is_allowed
@@ -18,8 +19,9 @@ from changeover.store.flags import history
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from changeover.store.engine import Store
     from flask.testing import FlaskClient
+
+    from changeover.store.engine import Store
 
 TOKEN = "k7Zp-a-long-random-text"
 FLIP = {"tool": "search_orders", "stage": "shadow", "rollout": "0", "reason": "because"}

@@ -12,6 +12,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
+
 from changeover.dashboard.web.server import ServeError, address, checked_token, serve
 
 if TYPE_CHECKING:

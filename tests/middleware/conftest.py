@@ -11,8 +11,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import changeover
 import pytest
+
+import changeover
 from changeover import runtime
 from changeover.store.drain import drain
 from changeover.store.engine import open_store

@@ -8,9 +8,10 @@ import functools
 from typing import Annotated, Any
 
 import pytest
-from changeover.arguments import Binder, BindingFault, canonical_json, canonical_recorded
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
+from changeover.arguments import Binder, BindingFault, canonical_json, canonical_recorded
 
 
 def plain(order_id, verbose=False, *, limit=10): ...

@@ -22,10 +22,11 @@ from unittest.mock import MagicMock
 
 import orjson
 import pytest
-from changeover.arguments import canonical_json, canonical_recorded, digest
-from changeover.canonical import MAX_DEPTH, MAX_NODES, exact_json
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from changeover.arguments import canonical_json, canonical_recorded, digest
+from changeover.canonical import MAX_DEPTH, MAX_NODES, exact_json
 
 
 def _kind(value: object) -> str:

@@ -11,11 +11,12 @@ import socket
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from changeover.arguments import Binder
 from changeover.classify import Rule, Traits, classify_exception, rules
 from changeover.contract import CODES, ContractError, ToolError
-from hypothesis import given
-from hypothesis import strategies as st
 
 WRITE = Traits("create_order")
 READ = Traits("find_order", idempotent=True)

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
-from changeover.classify import Traits, classify_result, is_empty, looks_like_failure
-from changeover.contract import CODES, Empty, ToolError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from changeover.classify import Traits, classify_result, is_empty, looks_like_failure
+from changeover.contract import CODES, Empty, ToolError
 
 PLAIN = Traits("t")
 

@@ -8,9 +8,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from changeover.clock import Clock, tick
 from hypothesis import given
 from hypothesis import strategies as st
+
+from changeover.clock import Clock, tick
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1))

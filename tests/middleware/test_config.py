@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from changeover.config import Config, ConfigurationError, spool_for, sqlite_file
 
 

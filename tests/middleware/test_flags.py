@@ -12,12 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from changeover.flags import DECISION_FAILED, LOAD_FAILED, LOOKUP_FAILED, Decision, FlagBoard
 from changeover.pins import Pin, Pins
 from changeover.rollout import Flag
 from changeover.semconv import Arm, Reason, Stage
-from hypothesis import given
-from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

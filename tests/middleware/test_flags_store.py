@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+
 from changeover import semconv
 from changeover.flags import Decision, FlagBoard
 from changeover.semconv import Arm, Reason, Stage

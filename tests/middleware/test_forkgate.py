@@ -6,6 +6,7 @@ import os
 import threading
 
 import pytest
+
 from changeover.forkgate import ForkGate
 
 

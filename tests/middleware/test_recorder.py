@@ -11,15 +11,16 @@ import sqlite3
 import threading
 from contextlib import closing
 
-import changeover
 import pytest
+from opentelemetry import context, trace
+
+import changeover
 from changeover import runtime
 from changeover.config import Config
 from changeover.losses import Losses
 from changeover.recorder import Recorder
 from changeover.spans import build_record
 from changeover.store.engine import open_store
-from opentelemetry import context, trace
 
 TOOL = "import changeover\ntool = changeover.wrap(lambda n: n, name='tool')\n"
 

@@ -7,9 +7,10 @@ import string
 
 import orjson
 import pytest
-from changeover.redact import MASK, redact_json, redact_text
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from changeover.redact import MASK, redact_json, redact_text
 
 ALPHABET = string.ascii_letters + string.digits
 BODY = st.text(ALPHABET, min_size=24, max_size=48).filter(lambda text: any(c in string.digits for c in text))

@@ -7,10 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from changeover.rollout import BUCKETS, Flag
-from changeover.semconv import Arm, Reason, Stage
 from hypothesis import given
 from hypothesis import strategies as st
+
+from changeover.rollout import BUCKETS, Flag
+from changeover.semconv import Arm, Reason, Stage
 
 SESSIONS = st.text(st.characters(codec=None), min_size=1)
 ROLLOUTS = st.floats(0, 100)

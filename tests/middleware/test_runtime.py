@@ -6,8 +6,9 @@ import importlib
 import subprocess
 import sys
 
-import changeover
 import pytest
+
+import changeover
 from changeover import runtime
 
 

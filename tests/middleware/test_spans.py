@@ -6,10 +6,7 @@ import asyncio
 import json
 import random
 
-import changeover
 import pytest
-from changeover import ids, runtime
-from changeover.spans import LightSpan, build_record
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
@@ -17,6 +14,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Decision, ParentBased, Sampler, SamplingResult
 from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, TraceFlags
+
+import changeover
+from changeover import ids, runtime
+from changeover.spans import LightSpan, build_record
 
 
 class Host:

@@ -8,6 +8,7 @@ import shutil
 import threading
 
 import pytest
+
 from changeover.keyfile import digest_key
 from changeover.spool import Spool, SpoolFull
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal, NewType
 
-import changeover
 import pytest
+
+import changeover
 from changeover import ToolError
 
 

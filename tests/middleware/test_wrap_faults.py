@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
-import changeover
 import pytest
+
+import changeover
 from changeover import calls, follow, runtime
 from changeover import recording as recording_module
 

@@ -10,9 +10,10 @@ import types
 from contextlib import aclosing
 from typing import Any
 
-import changeover
 import pytest
 from opentelemetry import trace
+
+import changeover
 
 
 def run(main):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-import changeover
 import pytest
+
+import changeover
 
 
 class Size(StrEnum):

@@ -6,10 +6,11 @@ import concurrent.futures
 import json
 import threading
 
-import changeover
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import changeover
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

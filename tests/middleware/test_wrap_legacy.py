@@ -8,8 +8,9 @@ import concurrent.futures
 import functools
 import sys
 
-import changeover
 import pytest
+
+import changeover
 
 
 @pytest.fixture(params=["legacy", "shadow"])

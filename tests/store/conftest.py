@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
+
 from changeover.store.engine import Store, open_store
 
 SpanFactory = Callable[..., dict[str, Any]]

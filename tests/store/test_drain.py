@@ -7,11 +7,12 @@ from pathlib import Path
 
 import orjson
 import pytest
+from sqlalchemy import text
+
 from changeover.store import drain as drain_module
 from changeover.store import segments
 from changeover.store.drain import Drained, drain, drain_segment
 from changeover.store.errors import StoreError
-from sqlalchemy import text
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+
 from changeover.rollout import Flag
 from changeover.semconv import Arm, Stage
 from changeover.store.engine import open_store

@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, select, text
+
 from changeover.store import figures, tables
 from changeover.store.engine import Store, open_store
 from changeover.store.errors import StoreError
 from changeover.store.ingest import Ingested, ingest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sqlalchemy import delete, select, text
 
 MARKS = ("loop", "loop_after_user", "runaway", "episode", "recovered")
 

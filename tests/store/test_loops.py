@@ -7,9 +7,10 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from changeover.store.loops import Call, Marks, mark, turns
 from hypothesis import given
 from hypothesis import strategies as st
+
+from changeover.store.loops import Call, Marks, mark, turns
 
 
 def a_call(

@@ -13,14 +13,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
+from sqlalchemy import Column, Text, create_engine, inspect, text
+from sqlalchemy.exc import DBAPIError
+
 from changeover.store import schema
 from changeover.store.engine import open_store
 from changeover.store.errors import StoreError
 from changeover.store.flags import history, set_flag
 from changeover.store.ingest import ingest
 from changeover.store.tables import metadata
-from sqlalchemy import Column, Text, create_engine, inspect, text
-from sqlalchemy.exc import DBAPIError
 
 
 def test_br_07_07_there_is_exactly_one_head_and_the_code_knows_it():

@@ -10,13 +10,14 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import text
+
 from changeover.store import schema
 from changeover.store.engine import Store, open_store
 from changeover.store.errors import StoreError
 from changeover.store.flags import list_flags, set_flag
 from changeover.store.ingest import ingest
 from changeover.store.sql import take_turns
-from sqlalchemy import text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,6 +6,8 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import event
+
 from changeover.semconv import Arm, Stage
 from changeover.store.errors import CursorError, UnknownToolError
 from changeover.store.figures import NANOSECONDS_PER_HOUR
@@ -15,7 +17,6 @@ from changeover.store.queries import changes, losses, overview, recent_errors, s
 from changeover.store.report import report
 from changeover.store.series import MOST_POINTS
 from changeover.store.verdict import Verdict
-from sqlalchemy import event
 
 SECOND = 1_000_000_000
 NOON = 1_700_049_600 * SECOND

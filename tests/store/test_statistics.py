@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from changeover.store.statistics import Interval, Moments, difference, effective_cases, estimate, t_quantile, wilson
-from changeover.store.verdict import BURN_IN_SESSIONS, Verdict, compare
 from hypothesis import given
 from hypothesis import strategies as st
+
+from changeover.store.statistics import Interval, Moments, difference, effective_cases, estimate, t_quantile, wilson
+from changeover.store.verdict import BURN_IN_SESSIONS, Verdict, compare
 
 sessions = st.lists(
     st.integers(0, 30).flatmap(lambda cases: st.integers(0, cases).map(lambda hits: (cases, hits))), max_size=60

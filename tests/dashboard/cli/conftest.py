@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from changeover.dashboard.cli import cli
 from changeover.store.engine import open_store
 from changeover.store.ingest import ingest

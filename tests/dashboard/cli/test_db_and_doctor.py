@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
 from changeover.config import Config
 from changeover.dashboard.cli import doctor
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
     from changeover.store.engine import Store
 
     from .conftest import Ran

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+
 from changeover.dashboard.cli import cli
 from changeover.dashboard.cli.group import COMMANDS
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from changeover.contract import ToolError
 from changeover.dashboard.cli import output
 

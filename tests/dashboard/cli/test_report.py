@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
+
 from changeover.contract import ToolError
 from changeover.dashboard.cli import report_formats
 

@@ -7,6 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
+
 from changeover.dashboard.demo.carrier import SLOW_REGION, Carrier, running_carrier
 from changeover.dashboard.demo.orders import Orders
 from changeover.dashboard.demo.tools import CarrierError, Desk, from_status

@@ -10,6 +10,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from changeover.dashboard.demo.tools import TOOLS
 
 if TYPE_CHECKING:

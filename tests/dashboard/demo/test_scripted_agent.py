@@ -7,6 +7,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from changeover.contract import CODES, ToolError
 from changeover.dashboard.demo.agent import MAX_CALLS, Agent, Goal, read
 from changeover.session import Session

@@ -7,11 +7,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from changeover.dashboard.cli.replay import FORMATS as NAMED
 from changeover.store.replay.model import ReplayError
 from changeover.store.replay.read import FORMATS, read
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from pathlib import Path

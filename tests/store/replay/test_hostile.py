@@ -8,12 +8,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from changeover.store.replay import source
 from changeover.store.replay.conversation import Conversation
 from changeover.store.replay.model import ReplayError
 from changeover.store.replay.read import read
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 TRANSCRIPTS = Path(os.environ.get("CHANGEOVER_TRANSCRIPTS") or Path(__file__).parents[4] / "shared" / "transcripts")
 SMALL = 40_000

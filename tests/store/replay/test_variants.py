@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from changeover.store.replay.model import ReplayError
 from changeover.store.replay.read import read
 
