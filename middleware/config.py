@@ -27,6 +27,9 @@ ENV_SERVICE: Final = "CHANGEOVER_SERVICE"
 ENV_ENABLED: Final = "CHANGEOVER_ENABLED"
 """``false`` turns recording off, and with it everything of ours: wrapped tools run as if they were bare."""
 
+ENV_TOKEN: Final = "CHANGEOVER_TOKEN"  # noqa: S105 - the variable's name, not a token
+"""What visitors of the dashboard must show; needed when it can be reached from other machines."""
+
 ENV_OTEL_SERVICE: Final = "OTEL_SERVICE_NAME"
 """OpenTelemetry's own variable, honoured so that one name serves both."""
 

@@ -176,7 +176,7 @@ def _checked_tool(connection: Connection, name: str, *, force: bool) -> str:
         return name
     raise FlagError(
         f"no call of a tool named {name!r} was recorded; known: {_known_tools(connection)}; "
-        "force it to set the flag beforehand"
+        "use --force to set the flag beforehand"
     )
 
 

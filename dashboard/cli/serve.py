@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from changeover.config import Config
+from changeover.config import ENV_TOKEN, Config
 
 from .options import store_option
 from .stores import caught_up, store_name
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from changeover.store.engine import Store
-
-TOKEN_VARIABLE: Final = "CHANGEOVER_TOKEN"  # noqa: S105 - the variable's name, not a token
-"""What visitors must show when the dashboard can be reached from other machines."""
 
 INTAKE_SECONDS: Final = 2.0
 
@@ -34,7 +31,7 @@ _log = logging.getLogger("changeover")
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help=f"Address to listen on. Any but this machine's own needs a token in {TOKEN_VARIABLE}.",
+    help=f"Address to listen on. Any but this machine's own needs a token in {ENV_TOKEN}.",
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8321, show_default=True, help="Port; 0 takes a free one."
@@ -51,7 +48,7 @@ def serve(*, host: str, port: int, allowed_hosts: tuple[str, ...], store_url: st
     """Serve the dashboard until Ctrl-C; the store is made when it does not exist."""
     from changeover.dashboard.web.server import checked_token
 
-    token = checked_token(host, os.environ.get(TOKEN_VARIABLE))  # before a store is made for nothing
+    token = checked_token(host, os.environ.get(ENV_TOKEN))  # before a store is made for nothing
     config = Config.resolve(store=store_url)
     with caught_up(config, create=True) as store:
         serve_store(store, config, host=host, port=port, token=token, allowed_hosts=allowed_hosts)

@@ -150,7 +150,7 @@ def _rolled_back(store: Store) -> Iterator[FlagChange]:
 def _flip(store: Store, tool: str, stage: Stage, rollout: float, reason: str) -> FlagChange:
     from changeover.store.flags import set_flag
 
-    return set_flag(store, tool, stage=stage, rollout=rollout, who=WHO, reason=reason, force=True)
+    return set_flag(store, tool, stage=stage, rollout=rollout, who=WHO, reason=reason)
 
 
 def _wait_until_seen(change: FlagChange, progress: Progress) -> None:
