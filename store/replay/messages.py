@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .conversation import Conversation
 from .fields import a_list, a_name, a_time, an_id, an_object, as_text, holds_text
+from .model import StructureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     """Whether a tool message, with its content as text, is an error: how a source says so is the source's own rule."""
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+
+# Read as chat they would hold no calls, and a rate of "no errors" would hide them all.
+_RESPONSES_ITEMS = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
 
 
 def are_messages(value: Any) -> TypeGuard[list[Any]]:
@@ -46,6 +50,8 @@ def read_messages(messages: Iterable[tuple[str, Any]], *, failed: Failed) -> Rec
     conversation = Conversation()
     for place, entry in messages:
         message = an_object(entry, place)
+        if message.get("type") in _RESPONSES_ITEMS:
+            raise StructureError(f"{place} is an item of OpenAI's Responses API, which is no format that is read")
         role = message.get("role")
         if role in ("tool", "function"):
             _results(conversation, message, place, failed)

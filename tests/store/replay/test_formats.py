@@ -228,6 +228,7 @@ def test_the_folder_after_results_is_the_tool(tmp_path):
             b'{"simulations": [{"messages": [{"role": "assistant", "tool_calls": [{"id": "a"}]}]}]}',
             "simulations[0].messages[0].tool_calls[0] has no name",
         ),
+        (b'[{"role": "user", "content": "x"}, {"type": "function_call", "name": "f"}]', "OpenAI's Responses API"),
         (b'{"trajectory": [{"action": 5}]}', "trajectory[0].action must be a text"),
     ],
 )
