@@ -70,13 +70,14 @@ def _tool(name: str, figures: ToolFigures, flag: Flag) -> dict[str, Any]:
         "flag_version": flag.version,
         "sessions": figures.sessions,
         "mixed_sessions": figures.mixed_sessions,
-        "arms": {str(arm): _arm(figures.arm(arm)) for arm in shown},
+        "arms": {str(arm): arm_figures(figures.arm(arm)) for arm in shown},
         "verdict": str(comparison.verdict),
-        "comparison": _comparison(comparison),
+        "comparison": comparison_figures(comparison),
     }
 
 
-def _arm(figures: ArmFigures) -> dict[str, Any]:
+def arm_figures(figures: ArmFigures) -> dict[str, Any]:
+    """Return what the sessions of one arm did; rates are ``None`` where there were no errors."""
     rate = figures.loop_rate
     return {
         "sessions": figures.sessions,
@@ -88,7 +89,8 @@ def _arm(figures: ArmFigures) -> dict[str, Any]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def comparison_figures(comparison: Comparison) -> dict[str, Any]:
+    """Return both arms' rates on the compared measure, their difference, and what is missing for a verdict."""
     between = comparison.difference
     return {
         "measure": "episode_loop_rate",

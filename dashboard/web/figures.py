@@ -5,30 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from changeover.store.queries import changes, losses, overview, series
-from changeover.store.report import DEFINITION
+from changeover.store.report import DEFINITION, arm_figures, comparison_figures
 
 from .moments import from_unix
 from .words import verdict_sentences
 
 if TYPE_CHECKING:
-    from changeover.store.arms import ArmFigures
     from changeover.store.engine import Store
     from changeover.store.flags import FlagChange
     from changeover.store.queries import Point, ToolSummary
-    from changeover.store.statistics import Estimate, Interval
-
-_SHOWN_COUNTS = (
-    "calls",
-    "errors",
-    "loops",
-    "futile_loops",
-    "loops_after_user",
-    "runaways",
-    "episodes",
-    "looped_episodes",
-    "recovered",
-    "unclassified",
-)
 
 
 def overview_figures(store: Store) -> dict[str, Any]:
@@ -55,20 +40,7 @@ def tool_figures(found: ToolSummary) -> dict[str, Any]:
         "arms": {str(arm): arm_figures(figures) for arm, figures in found.arms.items()},
         "verdict": str(found.comparison.verdict),
         "verdict_in_words": verdict_sentences(found),
-        "comparison": _comparison(found),
-    }
-
-
-def arm_figures(figures: ArmFigures) -> dict[str, Any]:
-    """Return what the sessions of one arm did; rates are ``None`` where there were no errors."""
-    rate = figures.loop_rate
-    return {
-        "sessions": figures.sessions,
-        **{name: figures.counts[name] for name in _SHOWN_COUNTS},
-        "error_sessions": figures.errors.sessions,
-        "loop_rate": None if rate is None else rate.rate,
-        "interval": None if rate is None else _pair(rate.interval),
-        "episode_loop_rate": figures.episode_loop_rate,
+        "comparison": comparison_figures(found.comparison),
     }
 
 
@@ -112,30 +84,5 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-def _comparison(found: ToolSummary) -> dict[str, Any]:
-    comparison = found.comparison
-    between = comparison.difference
-    return {
-        "measure": "episode_loop_rate",
-        "legacy": _estimate(comparison.legacy),
-        "structured": _estimate(comparison.structured),
-        "difference": None if between is None else between.value,
-        "interval": None if between is None else _pair(between.interval),
-        "smallest_effect": comparison.smallest_effect,
-        "missing_sessions": dict(comparison.missing_sessions),
-    }
-
-
-def _estimate(found: Estimate | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    interval = _pair(found.interval)
-    return {"rate": found.rate, "interval": interval, "sessions": found.sessions, "episodes": found.cases}
-
-
 def _ratio(hits: int, cases: int) -> float | None:
     return hits / cases if cases else None
-
-
-def _pair(interval: Interval) -> list[float]:
-    return [interval.low, interval.high]
