@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from .engine import BUSY_SECONDS
 from .errors import StoreError
 from .ingest import ingest
-from .records import MAX_INTEGER
+from .record_fields import MAX_INTEGER
 from .segments import batches, locked
 
 if TYPE_CHECKING:

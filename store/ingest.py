@@ -21,7 +21,8 @@ from changeover.semconv import Outcome
 from .figures import SESSION_COLUMNS, Counted, HourChanges, places, session_rows
 from .interning import NUMBERED_COLUMNS, Names
 from .loops import NOTHING, Call, Marks, mark
-from .records import COLUMNS, CallRecord, LossRecord, MalformedRecordError, parse
+from .record_fields import MalformedRecordError
+from .records import COLUMNS, CallRecord, LossRecord, parse
 from .sql import insert, insert_rows, matching, run_many, take_turns, update_rows
 from .tables import call, loss, session_tool
 from .text import clean_name

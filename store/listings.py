@@ -12,7 +12,7 @@ from changeover.semconv import Arm, Outcome, Stage
 from . import tables
 from .clock import moment
 from .errors import CursorError
-from .records import MAX_INTEGER
+from .record_fields import MAX_INTEGER
 from .tables import actor, call, payload
 from .text import clean_name
 

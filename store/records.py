@@ -16,20 +16,24 @@ from changeover import semconv
 from changeover.contract import CODES
 from changeover.semconv import Arm, LegacyKind, Outcome, Stage
 
-from .text import MAX_NAME_CHARACTERS, clean, clean_name
+from .record_fields import (
+    MalformedRecordError,
+    boolean,
+    fixed_bytes,
+    integer,
+    name,
+    optional_bytes,
+    unremembered_name,
+    word,
+)
+from .text import clean, clean_name
 
 RECORD_VERSION: Final = 1
-MAX_INTEGER: Final = 2**63 - 1
 
 _ERROR: Final = Outcome.ERROR.value
 _SERVED: Final = ("legacy", "structured")
-_REMEMBERED_NAMES: Final = 4_096
 _REMEMBERED_WORDS: Final = 256
 _NOTHING: Final[Mapping[str, Any]] = {}
-
-
-class MalformedRecordError(ValueError):
-    """A record cannot be stored; the argument is the reason under which it is counted as lost."""
 
 
 class Payload(NamedTuple):
@@ -138,16 +142,16 @@ def _call(record: Mapping[str, Any]) -> CallRecord:
     get = attributes.get
     if get(semconv.OPERATION_NAME, semconv.EXECUTE_TOOL) != semconv.EXECUTE_TOOL:
         raise MalformedRecordError("no_tool_call")
-    trace_id = _bytes(record.get("trace_id"), 16, "trace_id")
-    started_at = _integer(record.get("start_time_unix_nano"), "start_time")
-    ended_at = _integer(record.get("end_time_unix_nano"), "end_time")
-    tool, tool_changed = _name(get(semconv.TOOL_NAME), "tool_name")
+    trace_id = fixed_bytes(record.get("trace_id"), 16, "trace_id")
+    started_at = integer(record.get("start_time_unix_nano"), "start_time")
+    ended_at = integer(record.get("end_time_unix_nano"), "end_time")
+    tool, tool_changed = name(get(semconv.TOOL_NAME), "tool_name")
     if not tool:
         raise MalformedRecordError("malformed_tool_name")
-    session, session_changed = _name(get(semconv.CONVERSATION_ID), "conversation_id")
-    actor, actor_changed = _name(get(semconv.AGENT_NAME), "agent_name")
+    session, session_changed = name(get(semconv.CONVERSATION_ID), "conversation_id")
+    actor, actor_changed = name(get(semconv.AGENT_NAME), "agent_name")
     # Not remembered: a call's own id is seen once and would push out what is seen often.
-    call_id, id_changed = _clean_name(get(semconv.TOOL_CALL_ID), "tool_call_id")
+    call_id, id_changed = unremembered_name(get(semconv.TOOL_CALL_ID), "tool_call_id")
     setup, setup_changed = _setup(record, get)
     words = _words(record, get)
     legacy, legacy_changed = _payload(
@@ -169,19 +173,19 @@ def _call(record: Mapping[str, Any]) -> CallRecord:
         legacy,
         structured,
         trace_id,
-        _bytes(record.get("span_id"), 8, "span_id"),
-        _optional_bytes(record.get("parent_span_id"), 8, "parent_span_id"),
-        started_at if sequence is None else _integer(sequence, "sequence"),
-        None if turn is None else _integer(turn, "turn"),
-        None if user_turn is None else _integer(user_turn, "user_turn"),
+        fixed_bytes(record.get("span_id"), 8, "span_id"),
+        optional_bytes(record.get("parent_span_id"), 8, "parent_span_id"),
+        started_at if sequence is None else integer(sequence, "sequence"),
+        None if turn is None else integer(turn, "turn"),
+        None if user_turn is None else integer(user_turn, "user_turn"),
         started_at,
         # A clock that was set back during the call must not make it end before it began.
         max(ended_at, started_at),
         setup.source != semconv.LIVE,
-        1 if attempts is None else _integer(attempts, "attempts"),
+        1 if attempts is None else integer(attempts, "attempts"),
         call_id or None,
-        _optional_bytes(get(semconv.ARGS_DIGEST), 16, "args_digest"),
-        _optional_bytes(get(semconv.RESULT_DIGEST), 16, "result_digest"),
+        optional_bytes(get(semconv.ARGS_DIGEST), 16, "args_digest"),
+        optional_bytes(get(semconv.RESULT_DIGEST), 16, "result_digest"),
         tool_changed
         or session_changed
         or actor_changed
@@ -248,9 +252,9 @@ def _checked_words(  # noqa: PLR0917 - the key of a cache
     args_kind: object,
     legacy_kind: object,
 ) -> _Words:
-    ended = _word(outcome, tuple(Outcome), "error" if status == "error" else "ok", "outcome")
+    ended = word(outcome, tuple(Outcome), "error" if status == "error" else "ok", "outcome")
     named = [
-        _clean_name(value, what)
+        unremembered_name(value, what)
         for value, what in (
             (code, "error_type"),
             (category, "category"),
@@ -259,14 +263,14 @@ def _checked_words(  # noqa: PLR0917 - the key of a cache
         )
     ]
     code_name = named[0][0] or None
-    unknown = _boolean(unclassified, "unclassified") or False
+    unknown = boolean(unclassified, "unclassified") or False
     if ended == _ERROR and code_name is None:
         code_name, unknown = "internal_error", True
     return _Words(
         changed=any(changed for _, changed in named),
-        stage=_word(stage, tuple(Stage), "legacy", "stage"),
-        arm=_word(arm, tuple(Arm), "legacy", "arm"),
-        served=_word(served, _SERVED, "legacy", "served"),
+        stage=word(stage, tuple(Stage), "legacy", "stage"),
+        arm=word(arm, tuple(Arm), "legacy", "arm"),
+        served=word(served, _SERVED, "legacy", "served"),
         outcome=ended,
         code=code_name,
         category=named[1][0] or None,
@@ -274,7 +278,7 @@ def _checked_words(  # noqa: PLR0917 - the key of a cache
         retryable=_retryable(retryable, code_name) if ended == _ERROR else None,
         unclassified=unknown,
         args_kind=named[3][0] or None,
-        legacy_kind=None if legacy_kind is None else _word(legacy_kind, tuple(LegacyKind), "", "legacy_kind"),
+        legacy_kind=None if legacy_kind is None else word(legacy_kind, tuple(LegacyKind), "", "legacy_kind"),
     )
 
 
@@ -308,7 +312,7 @@ def _checked_setup(  # noqa: PLR0917 - the key of a cache
     dialect: object,
 ) -> tuple[Setup, bool]:
     words = [
-        _clean_name(value, what)
+        unremembered_name(value, what)
         for value, what in (
             (service, "service_name"),
             (source, "source"),
@@ -320,10 +324,10 @@ def _checked_setup(  # noqa: PLR0917 - the key of a cache
     setup = Setup(
         service=words[0][0],
         source=words[1][0] or semconv.LIVE,
-        flag_version=0 if flag_version is None else _integer(flag_version, "flag_version"),
+        flag_version=0 if flag_version is None else integer(flag_version, "flag_version"),
         flag_reason=words[2][0],
         prompt_variant=words[3][0],
-        contract_version=0 if contract_version is None else _integer(contract_version, "contract_version"),
+        contract_version=0 if contract_version is None else integer(contract_version, "contract_version"),
         dialect=words[4][0],
     )
     return setup, any(changed for _, changed in words)
@@ -335,84 +339,27 @@ def _payload(text: object, digest: object, size: object, side: str) -> tuple[Pay
     if not isinstance(text, str):
         raise MalformedRecordError(f"malformed_{side}_payload")
     cleaned = clean(text)
-    known = _optional_bytes(digest, 16, f"{side}_digest")
+    known = optional_bytes(digest, 16, f"{side}_digest")
     if known is None or size is None:
         encoded = cleaned.encode()
         known = known or hashlib.blake2b(encoded, digest_size=16).digest()
         size = len(encoded) if size is None else size
-    return Payload(known, _integer(size, f"{side}_bytes"), cleaned), cleaned != text
+    return Payload(known, integer(size, f"{side}_bytes"), cleaned), cleaned != text
 
 
 def _retryable(said: object, code: str | None) -> bool:
-    known = _boolean(said, "retryable")
+    known = boolean(said, "retryable")
     if known is not None:
         return known
     spec = CODES.get(code or "")
     return spec is not None and spec.retryable
 
 
-def _name(value: object, what: str) -> tuple[str, bool]:
-    if isinstance(value, str) and len(value) > MAX_NAME_CHARACTERS:
-        return _clean_name(value, what)
-    try:
-        return _remembered_name(value, what)
-    except TypeError:
-        raise MalformedRecordError(f"malformed_{what}") from None
-
-
-def _clean_name(value: object, what: str) -> tuple[str, bool]:
-    if value is None:
-        return "", False
-    if not isinstance(value, str):
-        raise MalformedRecordError(f"malformed_{what}")
-    cleaned = clean_name(value)
-    return cleaned, cleaned != value
-
-
-_remembered_name = lru_cache(_REMEMBERED_NAMES, typed=True)(_clean_name)
-
-
-def _word(value: object, words: tuple[str, ...], default: str, what: str) -> str:
-    if value is None:
-        return default
-    if not isinstance(value, str) or value not in words:
-        raise MalformedRecordError(f"malformed_{what}")
-    return str(value)
-
-
-def _boolean(value: object, what: str) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    raise MalformedRecordError(f"malformed_{what}")
-
-
 def _loss(record: Mapping[str, Any]) -> LossRecord:
     process, reason = record.get("process"), record.get("reason")
     if not isinstance(process, str) or not isinstance(reason, str) or not reason:
         raise MalformedRecordError("malformed_loss")
-    count = _integer(record.get("count"), "loss")
+    count = integer(record.get("count"), "loss")
     if count == 0:
         raise MalformedRecordError("malformed_loss")
-    return LossRecord(clean_name(process), clean_name(reason), _integer(record.get("time_unix_nano"), "loss"), count)
-
-
-def _integer(value: object, what: str) -> int:
-    # A boolean is an int in Python and none here; what does not fit 64 bits fits no column.
-    if type(value) is not int or not 0 <= value <= MAX_INTEGER:
-        raise MalformedRecordError(f"malformed_{what}")
-    return value
-
-
-def _bytes(value: object, length: int, what: str) -> bytes:
-    if isinstance(value, str) and len(value) == 2 * length:
-        try:
-            found = bytes.fromhex(value)
-        except ValueError:
-            found = b""
-        if len(found) == length:
-            return found
-    raise MalformedRecordError(f"malformed_{what}")
-
-
-def _optional_bytes(value: object, length: int, what: str) -> bytes | None:
-    return None if value is None else _bytes(value, length, what)
+    return LossRecord(clean_name(process), clean_name(reason), integer(record.get("time_unix_nano"), "loss"), count)
