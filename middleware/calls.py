@@ -169,14 +169,14 @@ class Tool:
 
     def _classified_value(self, call: Call, value: Any) -> Classified | None:
         try:
-            return classify_result(value, self._traits, rule_failed=lambda: call.runtime.losses.count(Loss.RULE_ERROR))
+            return classify_result(value, self._traits, rule_failed=call.runtime.rule_failed)
         except Exception as fault:  # noqa: BLE001 - the boundary: a success, as the tool says
             call.runtime.fault(Loss.CLASSIFY_ERROR, fault)
             return None
 
     def _failure(self, call: Call, classified: Classified, kind: LegacyKind, raw: Any, *, final: bool = False) -> Any:
         if classified.rule_failed:
-            call.runtime.losses.count(Loss.RULE_ERROR)
+            call.runtime.rule_failed()
         failure = Failure(classified.error, kind, unclassified=classified.unclassified)
         answer = LegacyStands
         if call.decision.stage is not Stage.LEGACY:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from .losses import Loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,12 +15,6 @@ if TYPE_CHECKING:
     from .flags import FlagSource
     from .rollout import Flag
     from .semconv import Arm
-
-
-LOAD_FAILED: Final = "flag_load_failed"
-LOOKUP_FAILED: Final = "flag_lookup_failed"
-CLOSE_FAILED: Final = "flag_close_failed"
-"""The reasons under which faults of a flag source are counted."""
 
 
 class Lookup:
@@ -55,7 +51,7 @@ class Worker:
     Args:
         make: makes the source; called again after it raised.
         loaded: is given every snapshot, and the reading of *monotonic* just before it was taken.
-        failed: is told of every fault, ``LOAD_FAILED`` or ``LOOKUP_FAILED``.
+        failed: is told of every fault, ``Loss.FLAG_LOAD`` or ``Loss.FLAG_LOOKUP``.
         interval: seconds between loads.
         monotonic: a clock in seconds that never runs backwards.
     """
@@ -125,7 +121,7 @@ class Worker:
         try:
             self._loaded(self._opened().load(), started)
         except Exception:  # noqa: BLE001 - whatever a source raises, the last good flags stand
-            self._failed(LOAD_FAILED)
+            self._failed(Loss.FLAG_LOAD)
 
     def _answer(self) -> None:
         while self._lookups:
@@ -134,7 +130,7 @@ class Worker:
                 lookup.ask(self._opened())
             except Exception:  # noqa: BLE001 - the caller goes on without an answer
                 lookup.refuse()
-                self._failed(LOOKUP_FAILED)
+                self._failed(Loss.FLAG_LOOKUP)
 
     def _opened(self) -> FlagSource:
         if self._source is None:
@@ -147,4 +143,4 @@ class Worker:
         try:
             self._source.close()
         except Exception:  # noqa: BLE001 - nobody is left to care
-            self._failed(CLOSE_FAILED)
+            self._failed(Loss.FLAG_CLOSE)

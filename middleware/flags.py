@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, Protocol
 
-from .flag_worker import CLOSE_FAILED, LOAD_FAILED, LOOKUP_FAILED, Lookup, Worker
+from .flag_worker import Lookup, Worker
+from .losses import Loss
 from .pins import Pin, Pins
 from .semconv import Arm, Reason, Stage
 
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .rollout import Flag
-
-__all__ = ["CLOSE_FAILED", "DECISION_FAILED", "LOAD_FAILED", "LOOKUP_FAILED", "Decision", "FlagBoard", "FlagSource"]
-
-DECISION_FAILED: Final = "flag_decision_failed"
-"""The reason under which a fault of our own is counted; those of a source stand beside the worker."""
 
 _log = logging.getLogger("changeover")
 
@@ -140,7 +136,7 @@ class FlagBoard:
                     return pin.decision
             return self._settle(tool, session, _Trust.FRESH)
         except Exception:  # noqa: BLE001 - whatever went wrong here, the tool must be called
-            self._fault(DECISION_FAILED)
+            self._fault(Loss.FLAG_DECISION)
             return _UNKNOWN
 
     def refresh(self, timeout: float = 1.0) -> bool:
@@ -226,7 +222,7 @@ class FlagBoard:
             arrived, deadline = expected
             left = deadline - self._monotonic()
             if left > 0 and not arrived.wait(left):
-                self._fault(LOAD_FAILED)
+                self._fault(Loss.FLAG_LOAD)
         now = self._monotonic()
         if now < self._fresh_until:
             return _Trust.FRESH
@@ -273,7 +269,7 @@ class FlagBoard:
         try:
             worker.start()
         except RuntimeError:  # the interpreter is shutting down
-            self._fault(LOAD_FAILED)
+            self._fault(Loss.FLAG_LOAD)
             return None
         return worker
 
@@ -295,7 +291,7 @@ class FlagBoard:
     def _failed(self, reason: str) -> None:
         self._fault(reason)
         expected = self._expected
-        if reason == LOAD_FAILED and expected is not None:
+        if reason == Loss.FLAG_LOAD and expected is not None:
             expected[0].set()
 
     def _fault(self, reason: str) -> None:

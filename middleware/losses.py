@@ -20,6 +20,8 @@ class Loss(StrEnum):
     RUNTIME_ERROR = "runtime_error"
     FLAG_LOAD = "flag_load_failed"
     FLAG_LOOKUP = "flag_lookup_failed"
+    FLAG_CLOSE = "flag_close_failed"
+    FLAG_DECISION = "flag_decision_failed"
     ARGUMENTS_ERROR = "arguments_error"
     CLASSIFY_ERROR = "classify_error"
     RULE_ERROR = "rule_error"
@@ -37,6 +39,8 @@ _MEANING: Final[dict[str, str]] = {
     Loss.RUNTIME_ERROR: "changeover could not start, tools run as if they were bare",
     Loss.FLAG_LOAD: "the flags could not be read, the last good ones or the legacy payload are served",
     Loss.FLAG_LOOKUP: "a session's arm could not be looked up, it gets the legacy payload",
+    Loss.FLAG_CLOSE: "the connection to the flags could not be closed",
+    Loss.FLAG_DECISION: "an arm could not be decided, the legacy payload is served",
     Loss.ARGUMENTS_ERROR: "the arguments of a call could not be read, it is recorded without them",
     Loss.CLASSIFY_ERROR: "a result could not be classified, the legacy result is served",
     Loss.RULE_ERROR: "a rule of a tool raised or answered nonsense and was passed over",

@@ -74,6 +74,10 @@ class Runtime:
         """Count a fault of ours; the tool never hears of it."""
         self.losses.count(reason, fault=fault)
 
+    def rule_failed(self) -> None:
+        """Count a rule of a tool's owner that raised or answered nonsense, and was passed over."""
+        self.losses.count(Loss.RULE_ERROR)
+
     def flush(self, timeout: float) -> bool:
         """Return whether all that was recorded is committed and shown to the host within *timeout* seconds."""
         if not self.on:

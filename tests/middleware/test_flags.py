@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changeover.flags import DECISION_FAILED, LOAD_FAILED, LOOKUP_FAILED, Decision, FlagBoard
+from changeover.flags import Decision, FlagBoard
+from changeover.losses import Loss
 from changeover.pins import Pin, Pins
 from changeover.rollout import Flag
 from changeover.semconv import Arm, Reason, Stage
@@ -252,7 +253,7 @@ def test_a_failed_look_up_means_legacy_for_that_session_and_no_more_look_ups_unt
 
     assert flags.decide("t", "a") == Decision(Arm.LEGACY, Stage.CUTOVER, Reason.ERROR, 1)
     assert flags.decide("t", "b").reason is Reason.ERROR
-    assert (source.lookups, faults[LOOKUP_FAILED]) == (1, 1)
+    assert (source.lookups, faults[Loss.FLAG_LOOKUP]) == (1, 1)
 
     source.fails = False
     assert flags.refresh()
@@ -415,7 +416,7 @@ def test_a_store_that_is_away_leaves_the_last_good_flags_marked_stale(board, sou
     assert flags.decide("t", "pinned") == Decision(Arm.STRUCTURED, Stage.CUTOVER, Reason.STALE, 1)
     assert flags.decide("t", None).reason is Reason.STALE
     assert flags.decide("t", "new") == Decision(Arm.LEGACY, Stage.CUTOVER, Reason.ERROR, 1)
-    assert faults[LOAD_FAILED] >= 1
+    assert faults[Loss.FLAG_LOAD] >= 1
 
     source.fails = False
     assert flags.refresh()
@@ -442,7 +443,7 @@ def test_without_any_flags_ever_it_is_legacy_and_an_error(board, source, faults)
 
     for session in ("s", "s", None):
         assert flags.decide("t", session) == Decision(Arm.LEGACY, Stage.SHADOW, Reason.ERROR, 0)
-    assert faults[LOAD_FAILED] == 1
+    assert faults[Loss.FLAG_LOAD] == 1
 
 
 def test_a_session_that_began_without_any_flags_stays_legacy(board, source):
@@ -542,7 +543,7 @@ def test_no_argument_makes_it_raise(board, source, arguments):
 
 def test_a_fault_of_our_own_is_counted(board, faults):
     assert board().decide("t", []).reason is Reason.ERROR
-    assert faults[DECISION_FAILED] == 1
+    assert faults[Loss.FLAG_DECISION] == 1
 
 
 def test_a_source_that_gives_nonsense_changes_nothing(board, source):
